@@ -267,7 +267,7 @@ def address_values(result: Result) -> tuple[str, str]:
 
 
 def ping_values(result: Result) -> tuple[Any, ...]:
-    ping = hccn_tool.ping_of(result)
+    ping = hccn_tool.ping_result(result)
     return ping.target, ping.sent, ping.received, ping.times_ms
 
 

@@ -69,7 +69,7 @@ def test_environment_is_not_kept() -> None:
 
 
 def test_wrong_values_are_reported() -> None:
-    assert judged("all_reduce__v2.19.6_wrong.txt").record["error"]["message"] == "50 value(s) arrived wrong for 1073741824 bytes, out of place"
+    assert judged("all_reduce__v2.19.6_wrong.txt").record["error"]["message"] == "50 value(s) were wrong for 1073741824 bytes, out of place"
 
 
 def test_launcher_failures_have_the_expected_causes(capsys: pytest.CaptureFixture[str]) -> None:

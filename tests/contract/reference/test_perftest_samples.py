@@ -15,7 +15,7 @@ from ansible_collections.hccn.cluster.plugins.module_utils._core.process import 
 from ansible_collections.hccn.cluster.plugins.module_utils._device import rdma_checks, rdma_sysfs
 from ansible_collections.hccn.cluster.plugins.module_utils._perf import perftest, perftest_report, perftest_text
 from ansible_collections.hccn.cluster.plugins.module_utils._perf.perftest_options import Options
-from ansible_collections.hccn.cluster.plugins.module_utils._perf.perftest_report import Asked
+from ansible_collections.hccn.cluster.plugins.module_utils._perf.perftest_report import RequestedTest
 from ansible_collections.hccn.cluster.plugins.module_utils._perf.rdma_device import find_device
 from tests.lib.project import shared
 
@@ -113,16 +113,16 @@ PROGRAM = re.compile(r"ib_(write|read|send)_(bw|lat)")
 FLAGS = {"-s": "size_bytes", "-n": "iterations", "-D": "duration_s", "-q": "qps", "-m": "mtu"}
 
 
-def request_of(words: list[str]) -> Asked:
+def request_of(words: list[str]) -> RequestedTest:
     """Return the options of a recorded command line."""
     operation, kind = PROGRAM.fullmatch(words[0]).groups()
     given = {FLAGS[flag]: int(value) for flag, value in zip(words, words[1:]) if flag in FLAGS}
     options = Options(operation, "bandwidth" if kind == "bw" else "latency", all_sizes="-a" in words, bidirectional="-b" in words, **given)
     after = dict(zip(words, words[1:]))
-    return Asked(options, after.get("-d", "rxe0"), int(after["-x"]) if "-x" in after else None)
+    return RequestedTest(options, after.get("-d", "rxe0"), int(after["-x"]) if "-x" in after else None)
 
 
-def ran(case: dict[str, Any], side: str) -> tuple[Result, Asked]:
+def ran(case: dict[str, Any], side: str) -> tuple[Result, RequestedTest]:
     command = shlex.split(case[side]["command"])
     if command[0] == "bash":  # as another user with a memory limit
         command = shlex.split(command[2][command[2].index("ib_"):])
@@ -131,7 +131,7 @@ def ran(case: dict[str, Any], side: str) -> tuple[Result, Asked]:
     return result, request_of(command)
 
 
-def measured(result: Result, request: Asked) -> Any:
+def measured(result: Result, request: RequestedTest) -> Any:
     """Return the first row, the last row and the number of rows, or the error code. A row is (bytes, iterations, Gbit/s or typical and average
     microseconds)."""
     try:
@@ -147,7 +147,7 @@ def values(row: perftest_text.PerftestRow) -> tuple[Any, ...]:
     return row.size_bytes, row.iterations, *figures
 
 
-def served(result: Result, request: Asked) -> Any:
+def served(result: Result, request: RequestedTest) -> Any:
     """Return the result of a server: its error code, None for success without a table, or the rows of its table."""
     error = perftest_report.error_of(result)
     if error is not None:
@@ -181,9 +181,9 @@ def test_error_messages(cases: dict[str, dict[str, Any]]) -> None:
 
     assert message("errors/status-9-with-8-qps", "client") == "completion error: remote invalid request (status 9, syndrome 0x0)"
     assert message("errors/units-differ", "server") == (
-        "something else than asked for was measured: 12.56 Gbit/s, but 0.000201 million messages a second of 65536 bytes (0.105 Gbit/s)")
-    assert message("errors/size-differs", "server") == "something else than asked for was measured: sizes 4096, not 65536"
-    assert message("errors/iterations-differ", "server") == "something else than asked for was measured: 100 iterations, not 200"
+        "perftest did not measure what was requested: 12.56 Gbit/s, but 0.000201 million messages per second of 65536 bytes (0.105 Gbit/s)")
+    assert message("errors/size-differs", "server") == "perftest did not measure what was requested: sizes 4096, not 65536"
+    assert message("errors/iterations-differ", "server") == "perftest did not measure what was requested: 100 iterations, not 200"
 
 
 def test_report_settings(cases: dict[str, dict[str, Any]]) -> None:
@@ -227,7 +227,7 @@ def test_published_reports(name: str) -> None:
     command, _line, text = shared(f"samples/perftest/{name}.txt").read_text().partition("\n")
     words = command[command.index("ib_"):].split()
     request = request_of(words)
-    judged = measured(Result(tuple(words), 0, text, "", False, 0.0, 1.0), Asked(request.options, "mlx5_0"))
+    judged = measured(Result(tuple(words), 0, text, "", False, 0.0, 1.0), RequestedTest(request.options, "mlx5_0"))
     assert judged == TEXTS[name]
 
 

@@ -134,7 +134,7 @@ def test_manual_super_pods_are_valid_except_for_sdids() -> None:
     for product in ("A3", None):
         problem, = checks.check_text(text, product=product)
         assert (problem.rule, problem.severity) == ("sdid", "warning")
-        assert problem.message == "no super_device_id of the table is an SDID of A3, they are all below 65536: placeholders"
+        assert problem.message == "no super_device_id of the table is an SDID of A3: all of them are below 65536, so they are placeholders"
 
 
 @pytest.mark.parametrize(("name", "line"), [("a2_v1.0.json.txt", 2), ("a3_plain_v1.0.json.txt", 2)])

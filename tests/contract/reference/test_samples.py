@@ -101,7 +101,7 @@ def roce(text: str) -> Any:
 
 
 def ping(text: str) -> Any:
-    found = hccn_tool.ping_of(ran(text, 1))
+    found = hccn_tool.ping_result(ran(text, 1))
     return found.target, found.sent, found.received, found.times_ms, found.reasons
 
 

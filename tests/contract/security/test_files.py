@@ -103,7 +103,7 @@ def test_links_at_paths_of_own_files_are_not_followed(tmp_path: Path, victim: Pa
     with pytest.raises(HccnError):
         journal.Journal.create(str(state), "r1")
     (tmp_path / "hccn.conf").symlink_to(tmp_path / "absent")
-    with pytest.raises(HccnError, match="hccn.conf is a link to a file that is not there"):
+    with pytest.raises(HccnError, match="hccn.conf is a link to a file that does not exist"):
         conf_file.create(str(tmp_path / "hccn.conf"))
     for name, write in (("links.json", lambda path: worker.write(str(path), {})), ("report.html", lambda path: files.replace(path, b"page")),
                         ("spec.json", lambda path: cdi.write(str(path), "{}")), ("table.json", lambda path: staging.write(path, "{}"))):
@@ -150,8 +150,8 @@ def test_pipe_and_link_instead_of_a_run_are_refused(tmp_path: Path) -> None:
     """Opening the pipe would block a reader for ever, and reading /dev/zero through the link would exhaust the memory."""
     os.mkfifo(run_of(tmp_path / "pipe"))
     run_of(tmp_path / "link").symlink_to("/dev/zero")
-    assert refused(tmp_path / "pipe") == f"{tmp_path}/pipe/{RUN}: it is no plain file"
-    assert refused(tmp_path / "link") == f"{tmp_path}/link/{RUN}: it is a link"
+    assert refused(tmp_path / "pipe") == f"{tmp_path}/pipe/{RUN}: it is not a regular file"
+    assert refused(tmp_path / "link") == f"{tmp_path}/link/{RUN}: it is a symbolic link"
     with pytest.raises(HistoryError, match="has no run with results"):
         reader.newest(tmp_path / "pipe")
 
@@ -161,8 +161,8 @@ def test_oversized_run_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     bomb = run_of(tmp_path / "bomb")
     bomb.with_name(bomb.name + ".gz").write_bytes(gzip.compress(HEADER + b" " * (2 << 20)))
     run_of(tmp_path / "long").write_bytes(HEADER + b" " * (2 << 20))
-    assert refused(tmp_path / "bomb") == f"{tmp_path}/bomb/{RUN}.gz: it holds more than 1 MiB"
-    assert refused(tmp_path / "long") == f"{tmp_path}/long/{RUN}: it holds more than 1 MiB"
+    assert refused(tmp_path / "bomb") == f"{tmp_path}/bomb/{RUN}.gz: it is larger than 1 MiB"
+    assert refused(tmp_path / "long") == f"{tmp_path}/long/{RUN}: it is larger than 1 MiB"
 
 
 def test_link_at_path_of_draft_is_not_followed(tmp_path: Path) -> None:

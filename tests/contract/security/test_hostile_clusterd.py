@@ -75,7 +75,7 @@ def test_endless_jobs(clusterd: Start) -> None:
         lambda number: {"jobSummarySignals": [{"jobId": f"{number}-{place}"} for place in range(1000)], "JobTotalNum": 2**31 - 1})
     with Channel(Server(one.address), 5) as channel:
         error = refused(lambda: jobs.over_grpc(channel, "FdAgent", 20))
-    assert (error.code, error.message) == ("unexpected_output", "ClusterD tells of more than 10000 jobs, and serves no more")
+    assert (error.code, error.message) == ("unexpected_output", "the server sent more than 10000 jobs, the maximum of ClusterD")
 
 
 class Raw(grpc.GenericRpcHandler):
@@ -163,7 +163,7 @@ def pages(tmp_path: Path, hostile: Callable[[int], dict[str, Any]], timeout: flo
 def test_cyclic_pages_are_refused(tmp_path: Path) -> None:
     error, requests, api = pages(tmp_path, lambda number: {"items": [POD], "metadata": {"continue": f"t{number % 3}"}})
     assert (error.code, error.message) == (
-        "kubernetes_unexpected", api + "sends the same continue token twice for the list /api/v1/pods, which so has no end")
+        "kubernetes_unexpected", api + "sends the same continue token twice for the list /api/v1/pods, which therefore never ends")
     assert len(requests) == 4
 
 
@@ -195,7 +195,7 @@ def test_slow_list_times_out(tmp_path: Path) -> None:
 
     began = time.monotonic()
     error, _requests, api = pages(tmp_path, slowly, 1)
-    assert error.code == "kubernetes_unexpected" and error.message.startswith(api + "did not come to the end of the list /api/v1/pods within 1 s: ")
+    assert error.code == "kubernetes_unexpected" and error.message.startswith(api + "did not finish the list /api/v1/pods within 1 s: ")
     assert time.monotonic() - began < 10
 
 

@@ -226,7 +226,7 @@ def test_host_cannot_affect_verdicts_of_others(tmp_path: Path) -> None:
                 "measurements": honest[name] + (forged if name == "n1" else [])}
         answers[name] = {"device_info-address-link-lldp-processes-speed": device_info_answer(device(0, f"10.0.{number}.1")),
                          "rdma_perf": started, "rdma_perf_info": done}
-    hosts = Hosts(tmp_path / "play", answers, check_fabric_second_look=False, check_fabric_plan="pairs",
+    hosts = Hosts(tmp_path / "play", answers, check_fabric_confirm=False, check_fabric_plan="pairs",
                   check_fabric_pairs=[[one, other] for one in names for other in names if one != other])
     (tmp_path / "play/ansible.cfg").write_text("[defaults]\n")
     code, output = hosts.play("check_fabric", ANSIBLE_CALLBACKS_ENABLED="hccn.cluster.results", HCCN_RESULTS_PATH=str(tmp_path / "history"))

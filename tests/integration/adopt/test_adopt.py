@@ -52,7 +52,7 @@ def test_hosts_as_they_are_become_an_inventory_that_changes_nothing(cluster: Clu
     assert [(entry["id"], entry["address"]) for entry in variables(cluster, "npu3")["bring_up_network"]] == [(0, "10.78.3.10"), (1, "10.79.3.11")]
     assert {host: variables(cluster, host)["bring_up_tls_state"] for host in HOSTS} == {"npu1": "disabled", "npu2": "unchanged", "npu3": "enabled"}
     assert f"npu1: 2 NPUs (A2), addresses of 2, 3 other settings, TLS disabled, {cluster.host_vars('npu1')} written\"" in done.said
-    assert "written. Problems (1): the TLS switch of NPU 0, 1 was not read: the query would write tls_enable into hccn.conf\"" in done.said
+    assert "written. Problems (1): the TLS flag of NPU 0, 1 was not read: the query would write tls_enable into hccn.conf\"" in done.said
 
     done = cluster.play("bring_up", "--check", "--diff")
     assert done.code == 0, done.said
@@ -73,8 +73,8 @@ def test_variables_that_are_there_are_still_read(cluster: Cluster) -> None:
     done = cluster.play("adopt")
     assert done.code == 0, done.said
     assert f"{folder}/npu1/hccn_cluster.yml written" in done.said
-    assert (f"{folder}/npu2.yml not written: {folder}/npu2.yaml would be read no more, or this file not; "
-            f"move it to {folder}/npu2/vars.yml first") in done.said
+    assert (f"{folder}/npu2.yml not written: Ansible reads only one of {folder}/npu2.yaml and this file; "
+            f"move {folder}/npu2.yaml to {folder}/npu2/vars.yml first") in done.said
     assert sorted(str(path.relative_to(folder)) for path in folder.rglob("*.y*ml")) == ["npu1/hccn_cluster.yml", "npu1/site.yml", "npu2.yaml", "npu3.yml"]
     assert yaml.safe_load((folder / "npu1/hccn_cluster.yml").read_text()) == NPU1
 
@@ -85,7 +85,7 @@ def test_what_differs_between_device_and_file_is_told_and_not_taken(cluster: Clu
         file.write(TEMPLATE)
     done = cluster.play("adopt", "--limit", "npu1")
     assert done.code == 0, done.said
-    assert ("Problems (2): npu 1: arp_1 is not taken: the inventory would read it as a template; "
+    assert ("Problems (2): NPU 1: arp_1 is not taken: the inventory would read it as a template; "
             "npu 1: address is 10.78.1.99 on the device and 10.78.1.11 in the file: not taken") in done.said
     assert variables(cluster, "npu1") == {**NPU1, "bring_up_network": [
         NPU1["bring_up_network"][0], {"id": 1, "netdetect": "10.78.0.1"}]}
@@ -100,7 +100,7 @@ def test_a_file_that_is_there_is_only_replaced_by_force(cluster: Cluster) -> Non
     cluster.host_vars("npu1").write_text(own)
     done = cluster.play("adopt", "--limit", "npu1")
     assert (done.code, done.count("changed")) == (0, {"npu1": 0}), done.said
-    assert f"{cluster.host_vars('npu1')} kept: it is there and differs (adopt_force replaces it)" in done.said
+    assert f"{cluster.host_vars('npu1')} kept: the file exists with other content (adopt_force replaces it)" in done.said
     assert cluster.host_vars("npu1").read_text() == own
 
     done = cluster.play("adopt", "--limit", "npu1", "-e", "adopt_force=true")

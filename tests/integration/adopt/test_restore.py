@@ -196,7 +196,7 @@ def test_an_address_that_was_not_saved_fails_the_host_by_name(cluster: Cluster) 
     record(cluster, "npu1").write_text(json.dumps({**saved, "network": [entry for entry in saved["network"] if entry["id"] == 0]}))
     done = cluster.play("restore", "--limit", "npu1")
     assert done.code == 2, done.said
-    assert ("npu1 NPU 1: its address was changed to 10.79.7.11, but the address that it had before was not saved (hccn.conf said 10.78.1.11). "
+    assert ("npu1 NPU 1: its address was changed to 10.79.7.11, but the address that it had before was not saved (hccn.conf had 10.78.1.11). "
             "Set it with device_network.") in done.said
     assert [one["ip"] for one in addresses(cluster, "npu1").values()] == ["10.78.1.10", "10.79.7.11"], "what was saved is put back all the same"
 
@@ -206,7 +206,7 @@ def test_nothing_is_set_where_nothing_can_be_saved(cluster: Cluster) -> None:
     record(cluster, "npu1").mkdir()
     done = bring_up(cluster, network(7, 0))
     assert done.code == 2
-    assert f"what is there now cannot be saved in {record(cluster, 'npu1')}: " in done.said
+    assert f"the current settings cannot be saved in {record(cluster, 'npu1')}: " in done.said
     assert addresses(cluster, "npu1") == devices
     assert "bring_up_keep_previous: false" in done.said
     assert bring_up(cluster, network(7, 0), bring_up_keep_previous=False).code == 0
@@ -225,4 +225,4 @@ def test_a_record_of_something_else_is_refused(cluster: Cluster) -> None:
     record(cluster, "npu2").write_text('{"schema": "hccn.cluster/history/1"}')
     done = cluster.play("restore", "--limit", "npu2")
     assert done.code == 2
-    assert "what was saved is not of the schema hccn.cluster/restore/2 (it was made by another version, or is another file)" in done.said
+    assert "the saved state does not have the schema hccn.cluster/restore/2 (another version saved it, or it is another file)" in done.said

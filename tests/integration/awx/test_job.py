@@ -91,7 +91,7 @@ def test_the_runner_of_the_tests_is_that_of_the_execution_environment() -> None:
 def test_a_job_with_its_survey_ends_well(awx: Controller, checked: Outcome) -> None:
     assert (checked.status, checked.rc, checked.explanation) == ("successful", 0, ""), checked.said
     verdicts = {result["host"]: result["res"]["msg"] for result in checked.named("runner_on_ok") if result["task"] == "Verdict of the host"}
-    assert {host: said.split(" with ")[0] for host, said in verdicts.items()} == {host: f"{host}: good. pairs: 2" for host in HOSTS}
+    assert {host: said.split(" with ")[0] for host, said in verdicts.items()} == {host: f"{host}: good. 2 good pairs" for host in HOSTS}
     assert checked.named("playbook_on_stats")[0]["failures"] == {}
     assert not awx.running()
 

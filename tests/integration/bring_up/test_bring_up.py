@@ -109,9 +109,9 @@ def test_a_host_without_tools_stops_no_other(tmp_path: Path) -> None:
     assert (done.code, done.recap) == (2, {**JOB_FAILED, "n3": (0, 0)}), done.output
     assert done.screen == [
         "Result: failed. 3 hosts: 2 failed, 1 good.",
-        f"failed n2: Verify hccn.conf and complete its declared keys: {cluster}/n2/etc/hccn.conf has 2 problem(s) left, the first: line 1, netmask_0 is glued "
-        "to the value of address_0 -> Read the message of the task above",
-        "failed n3: no NPU on this host: npu-smi is missing and /dev holds no davinci device (is the driver installed?) -> On n3: npu-smi info -m"]
+        f"failed n2: Verify hccn.conf and complete its declared keys: {cluster}/n2/etc/hccn.conf has 2 problem(s) left, the first: line 1, netmask_0 is joined "
+        "to the value of address_0 on one line -> Read the message of the task above",
+        "failed n3: no NPU on this host: npu-smi is missing and /dev contains no davinci device (check that the driver is installed) -> On n3: npu-smi info -m"]
     assert "undefined" not in done.output
 
 
@@ -128,7 +128,7 @@ def test_a_host_at_work_is_left_alone_and_the_others_are_done(cluster: Path) -> 
     set_state(cluster / "n2", "1.process=4711:python3:100")
     done = bring_up(cluster, {**SUBNETS, "bring_up_tls_state": "unchanged"})
     assert done.returncode == 2
-    assert "device 1 is at work: pid 4711 (python3)" in done.stdout
+    assert "device 1 is busy: pid 4711 (python3)" in done.stdout
     assert "address_1" not in conf(cluster, "n2") and "address_1=10.79.0.3\n" in conf(cluster, "n1")
 
 
@@ -256,7 +256,7 @@ def test_a_device_that_differs_from_hccn_conf_where_nothing_is_declared(tmp_path
     cluster = addressed(tmp_path, *HOSTS)
     set_state(cluster / "n2", "0.ip=10.78.2.99")
     done = ended(cluster, {})
-    message = "the device has 10.78.2.99, hccn.conf has 10.78.2.10: the next reboot sets the latter"
+    message = "the device has 10.78.2.99, hccn.conf has 10.78.2.10, which the next reboot sets"
     step = "ansible-playbook hccn.cluster.bring_up --check --diff -e hccn_hosts=n2"
     assert (done.code, done.recap) == (2, JOB_FAILED), done.output
     assert done.screen == ["Result: degraded. 2 hosts: 1 degraded, 1 good.", f"degraded n2 NPU 0: {message} -> {step}"]
@@ -287,7 +287,7 @@ def test_a_machine_that_is_listed_twice(tmp_path: Path) -> None:
     # A machine that has neither id tells itself by its NPUs.
     why = "the id of the machine" if any(Path(path).exists() for path in MACHINE_ID_PATHS) else "the serial numbers of all NPUs"
     assert (done.code, done.recap) == (2, {**JOB_FAILED, "n9": (0, 0)}), done.output
-    assert done.screen == ["Result: failed. 3 hosts: 2 failed, 1 good.", f"failed n1, n9: they are one machine by {why}"
+    assert done.screen == ["Result: failed. 3 hosts: 2 failed, 1 good.", f"failed n1, n9: they are the same machine according to {why}"
                            " -> Remove one of n1,n9 from the inventory"]
     assert [(one["cause"], one["hosts"]) for one in done.findings] == [("machine_listed_twice", ["n1", "n9"])]
 

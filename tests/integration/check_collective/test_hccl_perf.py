@@ -102,8 +102,8 @@ def test_a_host_that_is_down(site: Site) -> None:
 @pytest.mark.parametrize(("options", "message"), [
     ({"sizes": {"begin": "1M", "end": "8K"}}, "sizes: end (8192 bytes) is smaller than begin (1048576 bytes)"),
     ({"sizes": {"end": "64MB"}}, "size '64MB' is not a positive number of bytes with an optional K, M or G"),
-    ({"hosts": ["n1", "n1"]}, "hosts[1]: n1 stands at hosts[0] already"),
-    ({"environment": {"LD_PRELOAD": "x"}}, "environment: LD_PRELOAD is not passed on"),
+    ({"hosts": ["n1", "n1"]}, "hosts[1]: n1 is a duplicate of hosts[0]"),
+    ({"environment": {"LD_PRELOAD": "x"}}, "environment: LD_PRELOAD is not allowed"),
 ])
 def test_invalid_options(site: Site, options: dict[str, object], message: str) -> None:
     result = site.call(**options)
@@ -151,7 +151,7 @@ def test_a_host_at_work_is_left_alone(site: Site, tmp_path: Path) -> None:
     npus = node(tmp_path / "npus", devices=2)
     set_state(npus, "1.process=4711:python3:1234")
     refused = site.ansible(npu_smi=str(npus / "bin/npu-smi"))
-    assert refused["msg"] == "device 1 is at work: pid 4711 (python3) (wait for the job to end, or set allow_busy: true)"
+    assert refused["msg"] == "device 1 is busy: pid 4711 (python3) (wait for the job to end, or set allow_busy: true)"
     assert [(one["status"], one["error"]["code"]) for one in refused["measurements"]] == [("not_run", "device_busy")]
     one_rank = site.ansible(npu_smi=str(npus / "bin/npu-smi"), ranks_per_host=1)
     assert [one["status"] for one in one_rank["measurements"]] == ["ok"]

@@ -36,7 +36,7 @@ def test_eight_hosts(hosts: Lab) -> None:
     record = result["measurements"][0]
     assert (record["status"], record.get("error"), record["hosts"], record["ranks"], len(record["samples"])) == ("ok", None, HOSTS, 16, 2)
     # A namespace begins with the kernel's own limits.
-    assert re.search(r"wants limits of 65535 for many ranks: node1, node2, node3, node4, node5 and 3 more has .*somaxconn \d+", str(result["warnings"]))
+    assert re.search(r"requires limits of 65535 for many ranks: node1, node2, node3, node4, node5 and 3 more has .*somaxconn \d+", str(result["warnings"]))
     assert "context" not in record
     assert left(hosts) == {}
 
@@ -110,7 +110,7 @@ def test_a_key_for_one_run(hosts: Lab, tmp_path: Path, monkeypatch: pytest.Monke
     assert (authorized(hosts), keys(hosts), left(hosts)) == (before, [], {})
     measured = [one for one in play.runs()[0].records if one["kind"] == "collective"]
     assert [(one["status"], one["hosts"]) for one in measured[:2]] == [("ok", FOUR), ("ok", FOUR[:2])]
-    assert "Slow: every group that was tried is slow" in play.output
+    assert "Slow: every measured group is slow" in play.output
     written = play.output + "".join(path.read_text() for path in tmp_path.rglob("*.jsonl*"))
     assert "PRIVATE KEY" not in written and "/root/.ssh/hccn.cluster-2" in written
     assert {count for name, count in play.changed().items() if name != "localhost"} == {0}, "writing the report is no change of a host"
@@ -153,7 +153,7 @@ def test_hosts_that_hang_or_are_dead_from_the_start(hosts: Lab) -> None:
     record = Call(hosts, "node1", HOSTS, timeout=600).record()
     assert (record["status"], record["error"]["code"], record["context"]) == ("not_run", "host_unreachable", {"suspects": ["node6", "node8"]})
     message = record["error"]["message"]
-    assert message.startswith("2 of 8 hosts take no login from node1: ")
+    assert message.startswith("2 of 8 hosts accept no login from node1: ")
     hung, dead = (hosts.host(name).address for name in ("node6", "node8"))
     assert f"{hung}: Connection timed out during banner exchange" in message or f"{hung}: no answer" in message
     assert f"{dead}: ssh: connect to host {dead} port 22: " in message

@@ -124,6 +124,6 @@ def test_gpus_at_work_are_left_alone(site: Site) -> None:
     smi.write_text("#!/bin/sh\necho '4711, python3'\n")
     smi.chmod(0o755)
     refused = site.call(nvidia_smi=str(smi))
-    assert refused["msg"] == "the GPUs are at work: pid 4711 (python3) (wait for the job to end, or set allow_busy: true)"
+    assert refused["msg"] == "the GPUs are busy: pid 4711 (python3) (wait for the job to end, or set allow_busy: true)"
     assert [(one["status"], one["error"]["code"]) for one in refused["measurements"]] == [("not_run", "device_busy")]
     assert site.call(nvidia_smi=str(smi), allow_busy=True)["measurements"][0]["status"] == "ok"

@@ -31,7 +31,7 @@ def test_a_plan_alone(cluster: Cluster, tmp_path: Path) -> None:
 def test_what_cannot_be_judged_is_refused_before_anything_is_measured(cluster: Cluster, tmp_path: Path) -> None:
     said = play(cluster, tmp_path, code=FAILED, check_fabric_relative_floor="97", check_fabric_line_rate_floor="90", check_fabric_timeout="1")
     assert ("check_fabric_relative_floor is 97, not a number between 0 and 1 such as 0.97; check_fabric_line_rate_floor is 90, neither 0 nor a "
-            "number below 1 such as 0.9; the plan takes about 1.2 s, longer than check_fabric_timeout with 1 s: raise it, or bound the plan by "
+            "number below 1 such as 0.9; check_fabric_timeout is 1 s but the plan needs about 1.2 s: raise it, or limit the plan with "
             "check_fabric_budget") in said
     assert [cluster.calls(name).count("0 client") for name in cluster.ports] == [0, 0, 0]
 

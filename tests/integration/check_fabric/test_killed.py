@@ -60,7 +60,7 @@ def test_a_killed_controller(tmp_path: Path) -> None:
         name: {"check_fabric_control_port": port, "check_fabric_state_dir": f"{cluster.root(name)}/runs"} for name, port in cluster.ports.items()}
     variables = {"ansible_host": "127.0.0.1", "check_fabric_plan": "full", "check_fabric_duration": 1, "check_fabric_cpu_governor": "performance",
                  "check_fabric_server_start_delay": 1, "check_fabric_meeting_timeout": 20, "check_fabric_relative_floor": 0.01,
-                 "check_fabric_second_look": False}
+                 "check_fabric_confirm": False}
     try:
         play.write(tmp_path, PLAYBOOK, cluster, variables, of_hosts)
         first = play.start(tmp_path)

@@ -30,6 +30,6 @@ def test_links_that_are_down_cost_no_other_npu_its_check(cluster: Cluster, tmp_p
     for name in ("n2 npu 1", "n3 npu 0", "n3 npu 1"):
         assert f"Left out: {name}: its link is down" in said
     assert classes(said) == {"n1": "good", "n2": "failed", "n3": "failed", "n4": "good"}
-    assert re.search(r"n2: failed\. npu 1 was left out: its link is down; pairs: 1 with 1 of the other hosts", said)
+    assert re.search(r"n2: failed\. npu 1 was left out: its link is down; 1 good pair with 1 other host", said)
     assert re.search(r"n3: failed\. npu 0, 1 were left out: its link is down\b", said)
     assert "quick: 3 pairs of NPUs over 3 hosts" in said

@@ -115,7 +115,7 @@ def test_two_checks_at_once(cluster: Cluster, tmp_path: Path, background: Thread
     assert of_n2 and re.match(
         rf"the run did not begin on this host: run {first.run_id} \(pid \d+, user {pwd.getpwuid(os.getuid()).pw_name}[^)]*\) has been at work on this host "
         r"since 2\d{3}-[0-9-]{5}T[0-9:.]+Z, and one run measures on a host at a time", of_n2[1]), said
-    assert "does not tell how far the run is" not in said, "nobody is asked for a run that did not begin"
+    assert "cannot report the progress of the run" not in said, "nobody is asked for a run that did not begin"
     assert verdicts(first.said()) == dict.fromkeys(cluster.ports, "good")
     assert [runs(cluster, name) for name in cluster.ports] == [[first.run_id]] * 5
 
@@ -143,7 +143,7 @@ def test_runs_that_wait_do_not_keep_each_other_waiting(cluster: Cluster, tmp_pat
     """Both wait for the first and may begin at the same time: each host goes to one of them, and none waits for the other's."""
     first = First(cluster, tmp_path, background)
     waiting = [background.submit(second, cluster, tmp_path, name, check_fabric_wait_for_other_run_s=200, check_fabric_meeting_timeout=5,
-                                 check_fabric_second_look=False) for name in ("second", "third")]
+                                 check_fabric_confirm=False) for name in ("second", "third")]
     time.sleep(8)
     assert not any(run.done() for run in waiting)
     assert verdicts(first.said()) == dict.fromkeys(cluster.ports, "good")

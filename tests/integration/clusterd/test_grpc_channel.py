@@ -77,7 +77,7 @@ def test_mutual_tls_wants_a_known_client(clusterd: Start, authority: Authority, 
 
 def test_plain_to_tls_and_tls_to_plain(clusterd: Start, authority: Authority) -> None:
     error = refusal(Server(secured(clusterd, authority).address))
-    assert (error.code, error.hint) == ("server_unreachable", "does it run there, and has it no TLS in front?")
+    assert (error.code, error.hint) == ("server_unreachable", "check that ClusterD runs at this address, and whether it requires TLS")
     assert refusal(Server(clusterd().address, ca=str(authority.ca))).code == "tls_failed"
 
 
@@ -99,7 +99,7 @@ def test_a_server_that_never_answers() -> None:
 def test_files_that_are_not_there(tmp_path: Path, authority: Authority) -> None:
     with pytest.raises(InputError, match="ca_cert: cannot read .*/absent.pem: No such file or directory"):
         Channel(Server("127.0.0.1:1", ca=str(tmp_path / "absent.pem")), 1)
-    with pytest.raises(InputError, match="mutual TLS wants both client_cert and client_key"):
+    with pytest.raises(InputError, match="mutual TLS needs both client_cert and client_key"):
         Channel(Server("127.0.0.1:1", ca=str(authority.ca), key=str(authority.ca)), 1)
 
 
@@ -137,7 +137,7 @@ def test_8_mib_and_not_more(clusterd: Start, size: int, arrives: bool) -> None:
             return
         with pytest.raises(HccnError) as caught:
             next(stream)
-    assert (caught.value.code, caught.value.hint) == ("too_large", "ClusterD sends 8 MiB at most: what sent this?")
+    assert (caught.value.code, caught.value.hint) == ("too_large", "ClusterD sends at most 8 MiB: check that the server is ClusterD")
 
 
 def test_too_many_requests(clusterd: Start) -> None:
@@ -151,6 +151,6 @@ def test_too_many_requests(clusterd: Start) -> None:
 
 def test_an_older_server(clusterd: Start) -> None:
     one = clusterd(lacking=frozenset({"/Recover/SwitchNicTrack"}))
-    with Channel(Server(one.address), 10) as channel, pytest.raises(HccnError, match="does not know /Recover/SwitchNicTrack") as caught:
+    with Channel(Server(one.address), 10) as channel, pytest.raises(HccnError, match="does not implement /Recover/SwitchNicTrack") as caught:
         channel.call("recover", "SwitchNicTrack", {"jobID": "j"})
     assert caught.value.code == "not_implemented"

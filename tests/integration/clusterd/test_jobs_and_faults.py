@@ -47,7 +47,7 @@ def test_limits_of_jobs(clusterd: Start) -> None:
         listed(clusterd(World(JOBS, limits=Limits(clients=0))))
     with pytest.raises(HccnError, match="role DefaultUser1 exceeded max subscription limit: current 0, max 0"):
         listed(clusterd(World(JOBS, limits=Limits(subscriptions=0))))
-    with pytest.raises(HccnError, match="does not know /job.Job/SubscribeJobSummarySignalList"):
+    with pytest.raises(HccnError, match="does not implement /job.Job/SubscribeJobSummarySignalList"):
         listed(clusterd(World(JOBS), lacking=frozenset({"/job.Job/SubscribeJobSummarySignalList"})))
     assert [job["nodes"] for job in listed(clusterd(World(JOBS, limits=Limits(npus=1))))] == [None, None]
     assert listed(clusterd(World()), seconds=0.2) == []
@@ -69,7 +69,7 @@ def test_faults_of_the_cluster_and_of_a_job(clusterd: Start) -> None:
                  {"fault_code": "x", "switch_chip_id": "1", "switch_port_id": "2", "fault_time": "9", "fault_level": "NotHandle"}]}]}]
     assert asked(one, "job-unknown") == []
     assert set(one.paths()) == {"/fault.Fault/GetFaultMsgSignal"}
-    with pytest.raises(InputError, match="ClusterD takes ids of 8 to 128 characters, 'short' is none"):
+    with pytest.raises(InputError, match="ClusterD accepts ids of 8 to 128 characters, but 'short' has 5"):
         asked(one, "short")
 
 

@@ -80,7 +80,7 @@ def test_a_credential_plugin(api: Api, tmp_path: Path) -> None:
     good = {"apiVersion": "client.authentication.k8s.io/v1", "kind": "ExecCredential", "status": {"token": TOKEN}}
     assert len(names(api.kubeconfig(user=plugin(tmp_path, good)))) == 7
     error = failure(api.kubeconfig(user=plugin(tmp_path, good, 1)))
-    assert (error.code, error.message.endswith("gave none: log in first")) == ("no_credential", True)
+    assert (error.code, error.message.endswith("returned no credential: log in first")) == ("no_credential", True)
 
 
 def test_a_token_file(api: Api, tmp_path: Path) -> None:
@@ -89,11 +89,11 @@ def test_a_token_file(api: Api, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("user", "cluster", "context", "message"), [
-    ({"auth-provider": {"name": "oidc"}}, {}, "", "has auth-provider, which is not supported here"),
-    ({}, {"proxy-url": "http://x"}, "", "has proxy-url, which is not supported here"),
-    ({}, {"server": "ftp://x"}, "", "the kubeconfig's server is no URL of http or https: 'ftp://x'"),
+    ({"auth-provider": {"name": "oidc"}}, {}, "", "has auth-provider, which this collection does not support"),
+    ({}, {"proxy-url": "http://x"}, "", "has proxy-url, which this collection does not support"),
+    ({}, {"server": "ftp://x"}, "", "the server in the kubeconfig is not an http or https URL: 'ftp://x'"),
     ({}, {}, "absent", "has no context named 'absent'"),
-    ({"exec": {"apiVersion": "v9", "command": "x"}}, {}, "", "names a credential plugin of 'v9'"),
+    ({"exec": {"apiVersion": "v9", "command": "x"}}, {}, "", "has apiVersion 'v9', it must begin with client.authentication.k8s.io/"),
 ])
 def test_kubeconfigs_that_cannot_be_used(api: Api, user: dict[str, Any], cluster: dict[str, Any], context: str, message: str) -> None:
     assert message in failure(api.kubeconfig(user=user, cluster=cluster), context).message
@@ -110,7 +110,7 @@ def test_refusals(api: Api, tmp_path: Path) -> None:
     api.close()
     assert failure(path).code == "kubernetes_unreachable"
     (tmp_path / "broken").write_text("a: [")
-    assert failure(str(tmp_path / "broken")).message.endswith("broken is no YAML")
+    assert failure(str(tmp_path / "broken")).message.endswith("broken is not YAML")
     assert "cannot be read: [Errno 2]" in failure(str(tmp_path / "absent")).message
 
 
@@ -119,7 +119,8 @@ def test_where_it_is_looked_for(api: Api, tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.delenv("KUBECONFIG", raising=False)
     monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
     error = failure("")
-    assert (error.code, error.message) == ("no_kubernetes", f"no kubeconfig: {tmp_path}/.kube/config is not there, KUBECONFIG is not set, and this is no pod")
+    assert (error.code, error.message) == (
+        "no_kubernetes", f"no kubeconfig: {tmp_path}/.kube/config does not exist, KUBECONFIG is not set, and this is not a pod")
     monkeypatch.setenv("KUBECONFIG", f"{api.kubeconfig()}:/nowhere")
     assert len(names("")) == 7
     monkeypatch.delenv("KUBECONFIG")

@@ -14,7 +14,7 @@ from tests.simulator.clusterd_sim.gate import Refuser, status, too_many_pings
 from tests.simulator.clusterd_sim.world import Job, Limits, Times, World
 
 CLIENT = {"jobId": "job-1", "role": "test"}
-LIMITS = "ClusterD takes 64 streams a connection, 512 connections from one address and 1024 in all"
+LIMITS = "ClusterD accepts 64 streams per connection, 512 connections from one address and 1024 connections in total"
 pytestmark = pytest.mark.usefixtures("no_proxy")
 
 
@@ -39,7 +39,8 @@ def test_a_connection_too_many(clusterd: Start, limits: Limits) -> None:
     one = clusterd(World((Job("job-1", {"node-1": ["0"]}),), Times(switch=0.05), limits))
     held = [socket.create_connection(("127.0.0.1", one.port)) for _ in range(2)]
     error = refusal(one.address)
-    assert (error.code, error.hint) == ("server_unreachable", f"does it run there, and has it no TLS in front? Or has it as many clients as it takes? {LIMITS}")
+    assert (error.code, error.hint) == (
+        "server_unreachable", f"check that ClusterD runs at this address, and whether it requires TLS. It may also have too many clients: {LIMITS}")
     with pytest.raises(HccnError, match="failed to connect"):
         switch(one.address)  # nothing was sent, so nothing is unknown
     assert one.calls == []
@@ -61,7 +62,7 @@ def test_a_stream_too_many_waits_until_the_deadline(clusterd: Start) -> None:
         stream.close()
         assert list(messages) == []
     assert (caught.value.code, caught.value.message) == ("deadline", f"ClusterD at {one.address} did not answer /config.Config/Register within 0.5 s")
-    assert caught.value.hint == f"is it the right address and port? Through a proxy it may wait for a free stream: {LIMITS}"
+    assert caught.value.hint == f"check address and port. Through a proxy, the call may wait for a free stream: {LIMITS}"
 
 
 @pytest.mark.parametrize(("size", "receives"), [(5 << 20, 4 << 20), (2 << 20, 1 << 20)])
@@ -70,7 +71,7 @@ def test_a_request_that_is_too_large(clusterd: Start, size: int, receives: int) 
     one = clusterd(World(limits=Limits(receive=receives)))
     with pytest.raises(HccnError, match="larger than max") as caught:
         switch(one.address, "j" * size)
-    assert (caught.value.code, caught.value.hint) == ("too_large", "ClusterD takes 4 MiB at most: ask for less")
+    assert (caught.value.code, caught.value.hint) == ("too_large", "ClusterD accepts at most 4 MiB: send a smaller request")
     assert one.calls == []
 
 
@@ -78,8 +79,8 @@ def test_nginx_has_enough() -> None:
     with Refuser(status(b"503")) as nginx:
         error = refusal(nginx.address)
         assert (error.code, error.message) == (
-            "rate_limited", f"what stands before ClusterD at {nginx.address} refuses: Received http2 header with status: 503")
-        assert "20 requests a second and 20 connections, of all clients together" in error.hint
+            "rate_limited", f"the proxy of ClusterD at {nginx.address} refuses the request: Received http2 header with status: 503")
+        assert "20 requests per second and 20 connections for all clients" in error.hint
         with pytest.raises(HccnError, match="status: 503"):
             switch(nginx.address)  # it was not passed on
         assert nginx.asked == 2  # nothing is tried twice
@@ -92,7 +93,7 @@ def test_sent_away_for_too_many_pings() -> None:
     with Refuser(too_many_pings) as server:
         error = refusal(server.address)
         assert (error.code, error.hint) == (
-            "too_many_pings", "this client pings every 30 s, and ClusterD allows one in 3 s: what stands in between?")
+            "too_many_pings", "this client pings every 30 s, and ClusterD allows one ping every 3 s: check the proxies between this host and ClusterD")
         assert switch(server.address).status == "unknown"
 
 
@@ -100,5 +101,5 @@ def test_clients_of_the_jobs(clusterd: Start) -> None:
     one = clusterd(World((Job("job-1"),), limits=Limits(jobs=1)))
     with Channel(Server(one.address), 5) as channel:
         assert [job["job_id"] for job in jobs.over_grpc(channel, "FdAgent", 3)] == ["job-1"]
-        with pytest.raises(HccnError, match="ClusterD does not register FdAgent: 429 RateLimitedCode: too many requests or clients: too many requests"):
+        with pytest.raises(HccnError, match="the registration of FdAgent: 429 RateLimitedCode: too many requests or clients: too many requests"):
             jobs.over_grpc(channel, "FdAgent", 3)

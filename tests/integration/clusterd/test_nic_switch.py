@@ -55,7 +55,7 @@ def test_refusals_in_their_order(clusterd: Start, of_job: dict[str, Any], nics: 
     one = clusterd(world(**of_job))
     outcome = switched(one, nics, job=job)
     assert (outcome.status, outcome.code, outcome.info, outcome.distributed) == ("refused", 413, info, False)
-    assert outcome.sentence() == f"ClusterD refused, nothing was switched: 413 OMParamInvalid: the request does not fit the job: {info}"
+    assert outcome.sentence() == f"ClusterD refused the switch, nothing was switched: 413 OMParamInvalid: the request does not fit the job: {info}"
     assert one.paths() == [SWITCH]
 
 
@@ -83,7 +83,7 @@ def test_a_job_that_is_switched_already(clusterd: Start) -> None:
     one = clusterd(world(idle=False))
     outcome = switched(one)
     assert (outcome.status, outcome.code, outcome.info) == ("refused", 411, "jobId=job-1 nic is swtiching, or job recovering")
-    assert "(wait for its end, then look anew: nothing was switched by this call)" in outcome.sentence()
+    assert "(wait until this has ended and check the job; this call switched nothing)" in outcome.sentence()
     assert one.paths() == [SWITCH]
 
 
@@ -92,7 +92,7 @@ def test_every_other_text_is_a_failure(clusterd: Start, text: str) -> None:
     outcome = switched(clusterd(world(result=text)))
     assert (outcome.status, outcome.result) == ("failed", text)
     assert outcome.sentence().startswith(f"the switch failed: {text}: ")
-    assert outcome.sentence().endswith("look at the job before anything else: a failed switch can end it, and each saves a checkpoint")
+    assert outcome.sentence().endswith("check the job first: a failed switch can end it, and every switch saves a checkpoint")
 
 
 def test_the_result_is_asked_for_until_the_switch_has_begun(clusterd: Start) -> None:
@@ -113,8 +113,8 @@ def test_no_result_in_time(clusterd: Start) -> None:
     made.silent_results = True
     outcome = switched(clusterd(made), seconds=0.4)
     assert (outcome.status, outcome.why, outcome.distributed) == ("unknown", "no result within 0.4 s", True)
-    assert outcome.sentence() == ("the switch was handed out, and how it went is not known: no result within 0.4 s. Look at the job and at ClusterD's log "
-                                  "before anything else: it is not to be sent again")
+    assert outcome.sentence() == ("the switch was accepted, but its result is unknown: no result within 0.4 s. Check the job and the log of ClusterD first, "
+                                  "and do not send the request again before")
 
 
 def test_the_server_stops_waiting_without_a_message(clusterd: Start) -> None:
@@ -150,5 +150,5 @@ def test_a_request_that_did_not_come_is_an_error_and_one_that_may_have_come_is_u
         outcome = nic_switch.switch(channel, nic_switch.request("job-1", {"node-1": [0]}, "failover"), 1)
     released.set()
     assert (outcome.status, outcome.code) == ("unknown", None)
-    assert outcome.sentence().startswith("the switch was sent, and how it went is not known: ")
+    assert outcome.sentence().startswith("the switch was sent, but its result is unknown: ")
     assert slow.paths() == [SWITCH]

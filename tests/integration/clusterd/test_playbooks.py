@@ -142,14 +142,14 @@ def test_switch_upgrade_there_and_back(site: Site) -> None:
     site.clusterd.world.jobs["uid-a"].result = "switch nic failed, report switch nic timeout"
     code, said = site.upgrade()
     assert code != 0
-    assert "train/a: the switch failed: switch nic failed, report switch nic timeout: the NPUs were not all switched: not all workers reported in time" in said
+    assert "train/a: the switch failed: switch nic failed, report switch nic timeout: not all NPUs were switched: not all workers reported in time" in said
     assert "Moved: none. Not moved: train/b." in said
     assert site.switched() == [("uid-a", True)]
     assert (site.state["moved"], site.state["pending"]["job_id"]) == ({}, "uid-a")
 
     code, said = site.upgrade()
     assert code != 0
-    assert "look at the job, then set switch_upgrade_pending to done or not_done" in said
+    assert "check the job, then set switch_upgrade_pending to done or not_done" in said
     assert site.switched() == []
 
     code, said = site.upgrade(switch_upgrade_pending="done")
@@ -190,7 +190,7 @@ def test_switch_upgrade_stops_at_the_first_refusal(site: Site) -> None:
     site.clusterd.world.jobs["uid-b"].status = "pending"
     code, said = site.upgrade()
     assert code != 0
-    assert "train/b: ClusterD refused, nothing was switched: 413 OMParamInvalid: the request does not fit the job: job:uid-b is not running" in said
+    assert "train/b: ClusterD refused the switch, nothing was switched: 413 OMParamInvalid: the request does not fit the job: job:uid-b is not running" in said
     assert "Moved: train/a. Not moved: none." in said
     assert site.switched() == [("uid-a", True), ("uid-b", True)]
     assert (list(site.state["moved"]), "pending" in site.state) == (["uid-a"], False)
@@ -226,7 +226,8 @@ def test_switch_upgrade_stops_where_another_run_has_begun(site: Site) -> None:
     site.api.answer = meanwhile  # type: ignore[method-assign]
     code, said = site.upgrade()
     assert code != 0
-    assert f"{path} was changed since this run read it: another run switches jobs of this leaf. Moved by this one: none. Let the other run end" in said
+    assert (f"{path} has changed since this run read it: another run is switching jobs of this leaf. Moved by this run: none. "
+            "Wait until the other run has ended") in said
     assert (site.switched(), site.state) == ([], others)
 
 
@@ -262,7 +263,7 @@ def test_the_rank_table_of_clusterd_over_mutual_tls(nodes: Path, authority: Auth
 
     code, said = site.play("rank_table", "--check", rank_table_clusterd=asked, **variables)
     assert code == 0, said
-    assert f"Rank table: {paths[0]} would be made on 1 of 2 hosts. Not foreseen: the rank table itself: ClusterD is not asked in check mode, since" in said
+    assert f"Rank table: {paths[0]} would be made on 1 of 2 hosts. Not foreseen: the rank table: ClusterD is not queried in check mode, since" in said
     assert re.findall(r"(\S+) : ok=\d+ changed=(\d)", said) == [("localhost", "0"), ("node-1", "1"), ("node-2", "0")]
     assert (one.calls, paths[0].exists()) == ([], False)
 

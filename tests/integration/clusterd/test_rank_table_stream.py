@@ -114,7 +114,7 @@ def test_a_normal_end_means_that_another_client_came(clusterd: Start) -> None:
         subscribe(one)
     thread.join()
     assert (caught.value.code, caught.value.message) == (
-        "preempted", "the stream of job job-1 ended before a rank table came: another client has registered for the job")
+        "preempted", "the stream of job job-1 ended before a rank table was received: another client has registered for the job")
 
 
 def test_after_a_table_a_normal_end_is_told_as_well(clusterd: Start) -> None:
@@ -169,7 +169,7 @@ def test_duplicates_are_dropped_also_when_the_groups_are_numbered_anew(clusterd:
 
 
 def test_two_subscribers_share_the_messages(clusterd: Start) -> None:
-    """Each goes to one of them only: what makes a second look unreliable."""
+    """Each message reaches one of them only, so a second subscriber makes the stream unreliable."""
     one = clusterd(world(first_push=30))
     got: list[str] = []
 
@@ -204,7 +204,7 @@ def test_the_table_is_checked(clusterd: Start) -> None:
     assert result["failed"] is True
     assert result["msg"].startswith("the rank table has problems: ")
     assert [(problem["reader"], problem["message"]) for problem in result["problems"]] == [
-        ("mindie_motor", "server_ip '10.1.0.9' is also that of server_group_list[1].server_list[0]")]
+        ("mindie_motor", "server_ip '10.1.0.9' is also used by server_group_list[1].server_list[0]")]
     assert result["rank_table"] == json.loads(FIRST)
 
 
@@ -212,15 +212,15 @@ def test_check_mode_asks_nobody_and_looks_at_the_files(clusterd: Start, tmp_path
     one = clusterd(world())
     params = {**PARAMS, "server": one.address}
     result = rank_table_info.read(params, check_mode=True)
-    assert result.pop("unchecked")[0].startswith("the rank table itself: ClusterD is not asked in check mode")
+    assert result.pop("unchecked")[0].startswith("the rank table: ClusterD is not queried in check mode")
     assert result == {"messages": [], "received": 0, "preempted": False, "problems": []}
     with pytest.raises(InputError, match="ca_cert: cannot read .*absent.pem"):
         rank_table_info.read({**params, "ca_cert": str(tmp_path / "absent.pem")}, check_mode=True)
-    with pytest.raises(InputError, match="set confirm to true if that may be"):
+    with pytest.raises(InputError, match="set confirm to true to allow this"):
         rank_table_info.read({**params, "confirm": False}, check_mode=True)
     assert one.calls == []
 
 
 def test_what_is_no_table(clusterd: Start) -> None:
-    with pytest.raises(HccnError, match="ClusterD sent no rank table for job job-1: not JSON"):
+    with pytest.raises(HccnError, match="ClusterD sent an invalid rank table for job job-1: not JSON"):
         subscribe(clusterd(world(text="{broken")))

@@ -92,9 +92,9 @@ def test_probed_links_and_unlinks(host: Host) -> None:
         {"cluster": 1, "code": "LLM_SUCCESS", "explained": DONE, "status": "linked", "unlink": "LLM_SUCCESS"},
         {"cluster": 9, "code": "LLM_LINK_FAILED", "status": "failed", "explained": {
             "code": 0x5010B009, "name": "LLM_LINK_FAILED", "meaning": "the link failed",
-            "hint": "check both ends with hccn.cluster.datadist_check: links, addresses, equal TLS switches"}}]
+            "hint": "check links, addresses and equal TLS settings of both sides with hccn.cluster.datadist_check"}}]
     assert (result["changed"], result["failed"]) == (False, True)
-    assert result["msg"].startswith("1 of 2 links failed, the first to cluster 9: LLM_LINK_FAILED: the link failed (check both ends")
+    assert result["msg"].startswith("1 of 2 links failed, the first to cluster 9: LLM_LINK_FAILED: the link failed (check links, addresses")
     assert host.asked()[1:] == ["init", "link 1 9", "unlink 1", "finalize"]
 
 
@@ -159,7 +159,7 @@ def test_nothing_is_left_of_one_that_hangs(host: Host, method: str) -> None:
         # Nothing was linked, so nothing is unlinked.
         assert [link["status"] for link in result["links"]] == ["failed"]
         return
-    assert result["error"]["message"] == "LLM-DataDist was not done within 1 s, and its process was killed"
+    assert result["error"]["message"] == "LLM-DataDist did not finish within 1 s, and its process was killed"
     marked = [pid for pid in Path("/proc").iterdir() if pid.name.isdigit() and b"LLM_SIM_HANG=" + method.encode() in environment_of(pid)
               and str(host.log).encode() in environment_of(pid) and lives(int(pid.name))]
     assert marked == []
@@ -182,11 +182,11 @@ def test_a_holder_that_does_not_unlink_is_killed(host: Host) -> None:
 def test_what_is_refused(host: Host) -> None:
     remote = {"cluster": 1, "ip": "127.0.0.1", "port": 1}
     for params, message in (
-            ({"remotes": [remote], "local": None}, "local is missing: without local_comm_res, this side's ip and port are needed"),
-            ({"remotes": [remote, remote]}, "remotes is to name other clusters, each once"),
-            ({"remotes": [dict(remote, cluster=2)]}, "remotes is to name other clusters, each once"),
+            ({"remotes": [remote], "local": None}, "local is missing: without local_comm_res, the ip and port of this host are required"),
+            ({"remotes": [remote, remote]}, "remotes must not contain this cluster or duplicates"),
+            ({"remotes": [dict(remote, cluster=2)]}, "remotes must not contain this cluster or duplicates"),
             ({"state": "probed"}, "remotes is empty: there is nothing to probe"),
-            ({"timeout": 0}, "timeout, hold and timeout_ms are to be 1 or more")):
+            ({"timeout": 0}, "timeout, hold and timeout_ms must be 1 or more")):
         assert host.call(**params)["error"]["message"] == message
     assert host.asked() == []
 

@@ -99,7 +99,7 @@ def test_a_good_run_shows_little_and_ends_with_its_result(demo: tuple[Path, subp
 def test_the_history_has_what_every_host_said(demo: tuple[Path, subprocess.CompletedProcess[str]]) -> None:
     kept = records(demo[0])
     said = {record["source"]["host"]: record["samples"][0]["message"].partition(", ")[0] for record in kept if record.get("kind") == "verdict"}
-    assert said == dict.fromkeys(HOSTS, "pairs: 16 with 2 of the other hosts")
+    assert said == dict.fromkeys(HOSTS, "16 good pairs with 2 other hosts")
     read = [record for record in kept if record.get("kind") == "device" and record["samples"][0].get("link") == "up"]
     assert {(record["source"]["host"], record["source"]["device"]) for record in read} == {(host, device) for host in HOSTS for device in range(8)}
     assert [record["samples"][0]["message"] for record in kept if record.get("kind") == "conclusion"] == ["Result: good. 4 hosts: 4 good."]
@@ -230,7 +230,7 @@ def test_npus_at_work_are_left_alone(demo: tuple[Path, subprocess.CompletedProce
     assert collective.returncode == 2
     assert screen(collective) == [
         "Result: busy. 4 hosts: 4 good.",
-        "unknown cluster: all_reduce: not run, NPUs are at work: npu2 npu 6 (pid 4711) -> "
+        "unknown cluster: all_reduce: not run, NPUs are at work: npu2 NPU 6 (pid 4711) -> "
         "When the job has ended: ansible-playbook hccn.cluster.check_collective",
         "Report: PATH"]
     assert fabric.returncode == 0, fabric.stdout

@@ -18,7 +18,7 @@ netmask_1=255.255.0.0
 tls_enable_1=0
 """
 JOB = "1.process=4711:python3:100"
-BUSY = {"code": "device_busy", "message": "device 1 is at work: pid 4711 (python3)", "hint": "wait for the job to end, or set allow_busy: true"}
+BUSY = {"code": "device_busy", "message": "device 1 is busy: pid 4711 (python3)", "hint": "wait for the job to end, or set allow_busy: true"}
 
 
 @pytest.fixture
@@ -58,7 +58,7 @@ def test_a_device_is_not_abandoned_half_changed(host: Path) -> None:
 def test_device_tls_asks_before_each_set(host: Path) -> None:
     set_state_after(host, 1, JOB, matching="-i 0 -tls -s")
     result = call_module("device_tls", {**tools(host), "state": "enabled"})
-    assert (errors(result), result["msg"].startswith("1 of 2 devices failed: NPU 1: device 1 is at work")) == ([[], [BUSY]], True)
+    assert (errors(result), result["msg"].startswith("1 of 2 devices failed: NPU 1: device 1 is busy")) == ([[], [BUSY]], True)
     assert [one["after"]["enabled"] for one in result["devices"]] == [True, False]
     assert (host / "etc/hccn.conf").read_text() == CONF.replace("tls_enable_0=0\n", "") + "tls_enable_0=1\n"
 

@@ -58,7 +58,7 @@ def test_a_file_that_ends_in_nul_bytes_is_not_set_behind(host: Path) -> None:
                    call_module("device_info", {**tools(host), "gather": ["tls"]})):
         (error,) = result["devices"][0]["errors"]
         assert (error["code"], error["message"].partition(":")[0], error["hint"]) == (
-            "nul_bytes", f"{path} ends in NUL bytes, left by a write that was cut off", "hccn.cluster.hccn_conf removes them")
+            "nul_bytes", f"{path} ends in NUL bytes from an interrupted write", "hccn.cluster.hccn_conf removes them")
         assert path.read_text() == TEXT + NULS
 
 

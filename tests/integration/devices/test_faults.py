@@ -97,8 +97,8 @@ NO_ERROR = ("", "")
     ("1.hang=1", {"timeout": 1}, "timeout", "no answer within 1 s: {tool} -i 1 -link -g"),
     ("1.latency=3", {"timeout": 1}, "timeout", "no answer within 1 s: {tool} -i 1 -link -g"),
     ("1.killed=9", {}, "tool_killed", "hccn_tool was ended by signal 9"),
-    ("1.garbage=1", {}, "unexpected_output", "-link -g printed something unknown: "),
-    ("1.flood=10", {}, "unexpected_output", "-link -g printed something unknown: '(1023 characters without a space)'"),
+    ("1.garbage=1", {}, "unexpected_output", "-link -g printed unexpected output: "),
+    ("1.flood=10", {}, "unexpected_output", "-link -g printed unexpected output: '(1023 characters without a space)'"),
     ("1.fail.link=-67", {}, "link_down", "Execute failed: Link status is down."),
 ])
 def test_one_device_that_cannot_be_read(host: Host, words: str, options: dict[str, Any], code: str, message: str) -> None:
@@ -156,7 +156,7 @@ def test_an_npu_smi_that_is_missing(host: Host) -> None:
     host.fault("npu_smi_missing=1")
     result = host.tls(devices=["0-2"])
     assert result["error"]["code"] == "no_device"
-    assert result["msg"].startswith("no NPU on this host: npu-smi is missing and /dev holds no davinci device")
+    assert result["msg"].startswith("no NPU on this host: npu-smi is missing and /dev contains no davinci device")
     assert (host.switches(), host.untouched()) == ("000", True)
 
 
@@ -164,8 +164,8 @@ def test_an_npu_smi_that_is_missing(host: Host) -> None:
     (["1.tls_nocert=1"], "no_certificate", "No certificate found, please set certs firstly!"),
     (["1.tls_end=Sat Sep 20 10:00:00 2025", "1.tls_badcert=-107"], "certificate_expired", "expired on device 1: pub cert, ca1 cert, ca2 cert"),
     (["1.tls_badcert=-108"], "certificate_illegal", "The certificates are illegal!"),
-    (["1.process=4711:python3:100"], "device_busy", "device 1 is at work: pid 4711 (python3)"),
-    (["1.qps=2"], "device_busy", "device 1 is at work: 2 queue pairs"),
+    (["1.process=4711:python3:100"], "device_busy", "device 1 is busy: pid 4711 (python3)"),
+    (["1.qps=2"], "device_busy", "device 1 is busy: 2 queue pairs"),
     (["1.set_refused=tls"], "device_failed", "Command execute failed!"),
     (["1.dead=1"], "device_failed", "Command execute failed!"),
 ])
@@ -190,7 +190,7 @@ def test_a_set_that_only_says_so(host: Host) -> None:
     host.fault("1.set_ignored=1")
     result = host.tls()
     assert errors(result) == [NO_ERROR, (
-        "not_applied", "the tool said that it was successful, but the switch is False and hccn.conf says False"), NO_ERROR]
+        "not_applied", "hccn_tool reported success, but the TLS flag is False and hccn.conf has False"), NO_ERROR]
     assert [device["after"] for device in result["devices"]] == [ON, OFF, ON]
     assert (host.switches(), "tls_enable_1=0\n" in host.conf.read_text()) == ("101", True)
 
@@ -258,7 +258,7 @@ def test_a_last_line_without_newline(host: Host) -> None:
     host.fault("conf_no_newline=1")
     result = host.info("link", "tls")
     assert errors(result)[1] == (
-        "no_final_newline", f"{host.conf} has no final newline: the TLS query would glue tls_enable_1 to its last line")
+        "no_final_newline", f"{host.conf} has no final newline: the TLS query would append tls_enable_1 to its last line")
     assert [(device["link"], device["tls"]["enabled"]) for device in result["devices"]] == [("up", False), ("up", None), ("up", False)]
     assert host.untouched()
 

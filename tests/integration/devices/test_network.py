@@ -97,7 +97,7 @@ def test_bad_input_is_told_before_anything_is_run(host: Path) -> None:
     result = configure(host, {"id": 0, "mtu": 1279}, {"id": 1, "address": "10.78.9.10", "netmask": "255.255.0.0"}, {"id": 2, "pfc": [1] * 8})
     assert result["msg"] == (
         "config[2].id: this host has no device 2, only 0-1; config[0].mtu: 1279 is below 1280: the device would lose its IPv6 addresses, and "
-        "hccn_tool asks before it; run it by hand; config[2].pfc: 8 priorities are switched on, at most 4 can be; "
+        "hccn_tool asks for confirmation; run it by hand; config[2].pfc: 8 priorities are enabled, at most 4 are allowed; "
         "config[1].address: 10.78.9.10 is taken, device 0 has it in " + str(host / "etc/hccn.conf"))
     assert (result["devices"], conf(host)) == ([], CONF)
 
@@ -129,7 +129,7 @@ def test_a_file_without_final_newline_is_not_written(host: Path) -> None:
 def test_a_device_at_work_is_left_alone(host: Path) -> None:
     set_state(host, "1.process=4711:python3:100")
     result = configure(host, {"id": 0, "mtu": 4200}, {"id": 1, "mtu": 4200})
-    assert result["devices"][1]["errors"][0]["message"] == "device 1 is at work: pid 4711 (python3)"
+    assert result["devices"][1]["errors"][0]["message"] == "device 1 is busy: pid 4711 (python3)"
     assert conf(host) == CONF + "mtu_0=4200\n"
     assert configure(host, {"id": 1, "mtu": 4200}, allow_busy=True)["changed"] is True
 
@@ -152,5 +152,5 @@ def test_a_busy_tool_is_asked_again(host: Path) -> None:
 def test_the_other_dialect_is_refused_in_one_sentence(tmp_path: Path, module: str, options: dict[str, Any]) -> None:
     root = node(tmp_path / "npu950", "--product", "950", devices=2)
     result = call_module(module, {**tools(root), **options})
-    assert result["msg"] == "the NPUs of this host are of the 950, whose hccn_tool has another command line: nothing was done (run hccn_tool by hand)"
+    assert result["msg"] == "the NPUs of this host are of the 950, whose hccn_tool has a different command line: nothing was done (run hccn_tool by hand)"
     assert conf(root) == ""

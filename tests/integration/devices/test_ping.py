@@ -74,5 +74,5 @@ def test_an_npu_at_work_is_left_alone_unless_asked_otherwise(host: Path) -> None
     set_state(host, "1.process=4711:python3:1234")
     refused = ping(host, (0, "10.78.2.10"), (1, "10.78.2.11"))
     assert [(one["source"]["device"], one["status"]) for one in refused["measurements"]] == [(0, "ok"), (1, "not_run")]
-    assert refused["msg"] == "1 of 2 pings failed: NPU 1 to 10.78.2.11: device 1 is at work: pid 4711 (python3)"
+    assert refused["msg"] == "1 of 2 pings failed: NPU 1 to 10.78.2.11: device 1 is busy: pid 4711 (python3)"
     assert [one["status"] for one in ping(host, (1, "10.78.2.11"), allow_busy=True)["measurements"]] == ["ok"]

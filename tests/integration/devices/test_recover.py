@@ -79,6 +79,6 @@ def test_a_file_with_errors_is_not_replayed(host: Path) -> None:
 
 def test_a_device_at_work_is_left_alone(host: Path) -> None:
     set_state(host, "0.ip=10.78.9.20", "0.process=4711:python3:100")
-    assert settle(host)["recovered"][0]["errors"][0]["message"] == "device 0 is at work: pid 4711 (python3)"
+    assert settle(host)["recovered"][0]["errors"][0]["message"] == "device 0 is busy: pid 4711 (python3)"
     assert conf(host) == CONF
     assert settle(host, allow_busy=True)["recovered"][0]["changed"] is True

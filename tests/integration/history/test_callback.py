@@ -196,7 +196,7 @@ def test_run_ids(tmp_path: Path, env: dict[str, str], pattern: str) -> None:
 
 def test_a_run_id_that_cannot_be_one_is_replaced_with_a_warning(tmp_path: Path) -> None:
     done = play(tmp_path, "- measure:", env={"HCCN_RUN_ID": "../../etc"})
-    assert "'../../etc' cannot be a run id" in " ".join(done.stderr.split())
+    assert "'../../etc' is not a valid run id" in " ".join(done.stderr.split())
     (path,) = files(tmp_path)
     assert re.fullmatch(r"[0-9a-f]{8}-[0-9a-f]{16}", header(path)["run_id"])
 

@@ -80,8 +80,8 @@ def test_a_baseline_is_pinned_as_a_file_and_held_to(returned: dict[str, Any]) ->
 
 
 def test_what_cannot_be_answered_is_said(returned: dict[str, Any]) -> None:
-    assert returned["refused"]["msg"].endswith("compare takes two run ids, the earlier one first, and was given 1.")
+    assert returned["refused"]["msg"].endswith("compare has 1 run ids. Give two, the earlier one first.")
     assert f"{returned['folder']}/history has no run nobody." in returned["unknown"]["msg"]
-    assert "no group has enough complete runs among the newest 2" in returned["too_few"]["msg"]
+    assert "among the newest 2 runs, no group of comparable values has 5 complete runs" in returned["too_few"]["msg"]
     assert {key: returned["empty"][key] for key in ("runs", "series", "last_good", "judged_run", "verdicts", "regressions")} == {
         "runs": [], "series": [], "last_good": None, "judged_run": None, "verdicts": [], "regressions": []}

@@ -47,7 +47,7 @@ def test_the_page_of_this_run_from_a_task_of_it(tmp_path: Path) -> None:
         "counts": {"records": 2, "failed": 0, "failed_tasks": 2, "unreachable": 0, "skipped_lines": 0, "hosts": {"not_judged": 2}},
     }
     assert page.stat().st_mode & 0o777 == 0o640
-    assert "Made by the run itself, before its end." in page.read_text()
+    assert "Written by the run itself, before it ended." in page.read_text()
 
 
 LONG = f"- measure: {{measurements: [{{schema: hccn.cluster/measurement/1, id: b, kind: ping, status: ok, command: [{'x' * 9000}]}}]}}\n"
@@ -64,7 +64,7 @@ def test_a_page_of_a_run_that_the_disk_cut_off_says_so(tmp_path: Path) -> None:
     assert (returned["state"], returned["incomplete"], returned["counts"]["records"]) == ("incomplete", True, 1)
     assert returned["history_file"].endswith("-r1.jsonl.part")
     page = (tmp_path / "page.html").read_text()
-    assert "Incomplete. The run was ended before its end" in page and "Made by the run itself, before its end." not in page
+    assert "Incomplete. The run was interrupted" in page and "Written by the run itself, before it ended." not in page
     lines = [json.loads(line) for line in (tmp_path / "run.jsonl").read_text().splitlines()]
     assert [line.get("id", line.get("end")) for line in lines] == [None, "a"]
 

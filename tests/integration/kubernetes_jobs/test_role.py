@@ -46,7 +46,7 @@ def test_a_plan_is_printed_and_nothing_else(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("job", "sentence"), [
     ({"replicas": 2}, "mpi_job: image is missing"),
-    ({"image": "x", "replicas": 2, "namespace": "Lab_1"}, "'Lab_1' is no name of a namespace"),
+    ({"image": "x", "replicas": 2, "namespace": "Lab_1"}, "'Lab_1' is not a namespace name"),
 ])
 def test_a_bad_job_is_not_sent(tmp_path: Path, job: dict[str, Any], sentence: str) -> None:
     done = play(tmp_path, check_collective_launcher="mpijob", check_collective_job=job)
@@ -162,7 +162,7 @@ def test_a_job_without_place_is_deleted_with_the_clusters_reason(cluster: Cluste
     assert done.returncode != 0
     assert [one["error"]["code"] for one in records] == ["no_table"]
     text = " ".join((done.stdout + done.stderr).split())
-    assert "its pods were not placed: 0/2 nodes are available: 2 Insufficient npu." in text
+    assert "its pods were not scheduled: 0/2 nodes are available: 2 Insufficient npu." in text
     assert cluster.objects == {}
 
 

@@ -58,7 +58,7 @@ def test_manifests_are_printed_and_nothing_else(tmp_path: Path) -> None:
 def test_pods_that_the_cluster_would_refuse_are_not_sent(tmp_path: Path) -> None:
     done = play(tmp_path, {"n1": {}, "n2": {}}, check_fabric_pods={**PODS, "namespace": "Lab_1"})
     assert done.returncode != 0
-    assert "'Lab_1' is no name of a namespace" in done.stdout + done.stderr
+    assert "'Lab_1' is not a namespace name" in done.stdout + done.stderr
 
 
 def test_without_kubernetes_core_it_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -165,7 +165,7 @@ def test_a_replace_that_keeps_the_old_file_is_told_from_a_file_of_the_image(host
     assert [one["state"] for one in host.own(result)] == ["stale", "stale"]
     assert host.problem(result, mapped)["message"] == (
         f"/etc/hccn.conf is an older file: the host's {host.path} was replaced (by rename) or removed after the container had started")
-    assert host.problem(result, image)["message"] == f"/etc/hccn.conf is a file of the container with other content than the host's {host.path}"
+    assert host.problem(result, image)["message"] == f"/etc/hccn.conf is a file of the container whose content differs from the host's {host.path}"
 
 
 def test_a_copy(host: Host) -> None:
@@ -222,8 +222,8 @@ def test_the_task_names_each_container_with_what_to_do(host: Host) -> None:
     assert [one["state"] for one in host.own(result)] == ["stale", "missing", "mapped"]
     assert " problem(s) with hccn.conf in containers, the first: " in result["msg"]
     assert host.problem(result, stale)["hint"] == (
-        "restart the container, which maps the file of now; hccn.cluster.hccn_conf edits the file in place, so that later changes need no restart")
-    assert host.problem(result, missing)["hint"] == f"mount {host.path} of the host read-only at /etc/hccn.conf in it and start it anew"
+        "restart the container, which then mounts the current file; hccn.cluster.hccn_conf edits the file in place, so that later changes need no restart")
+    assert host.problem(result, missing)["hint"] == f"mount {host.path} of the host read-only at /etc/hccn.conf in the container and restart it"
     assert [one for one in result["problems"] if f" pid {mapped.pid} (" in one["where"]] == []
     assert (result["changed"], result["docker_args"]) == (False, ["-v", f"{host.path}:/etc/hccn.conf:ro"])
     assert not host.cdi.exists()

@@ -83,8 +83,8 @@ THERE = "node2: perftest 6.99, iperf3 3.99"
 def test_what_is_missing_is_named_with_the_command(lab: Lab) -> None:
     lines, recap, output = play(lab, perf_tools_install=False)
     assert lines == {
-        "node1": f"node1: none of the tools. Missing: {LACKS} are not there (apt-get install --yes tools-perftest); "
-                 "iperf3 is not there (apt-get install --yes tools-iperf3)",
+        "node1": f"node1: none of the tools. Missing: {LACKS} are not installed (apt-get install --yes tools-perftest); "
+                 "iperf3 is not installed (apt-get install --yes tools-iperf3)",
         "node2": THERE}, output
     assert recap == {"localhost": (0, 0), "node1": (0, 1), "node2": (0, 0)}
 

@@ -160,7 +160,7 @@ def test_a_task_for_all_hosts_makes_its_table_once(tmp_path: Path) -> None:
     first, = [result for result in bad if result["problems"]]
     other, = [result for result in bad if not result["problems"]]
     assert first["msg"] == "2 of 2 hosts cannot be in the rank table: n2, n1 (has no device 3)"
-    assert re.fullmatch("the rank table is not written, for the reason that is told for n[12]", other["msg"])
+    assert re.fullmatch("the rank table is not written, see the error of n[12]", other["msg"])
 
 
 def test_other_formats_and_tables_that_are_merged(tmp_path: Path) -> None:
@@ -189,14 +189,14 @@ def test_other_formats_and_tables_that_are_merged(tmp_path: Path) -> None:
     assert [(group["group_id"], [server["server_ip"] for server in group["server_list"]]) for group in table["motor"]["server_group_list"]] == [
         ("0", ["10.244.0.9"]), ("1", ["10.244.0.1"]), ("2", ["10.244.0.1"]), ("3", ["10.244.0.2"])]
     assert table["vllm"]["decode_device_list"] == [{"server_id": "192.0.2.12", "device_id": "0", "device_ip": "192.168.102.2", "cluster_id": "3"}]
-    assert "HCCL wants the physical id" in kept["vllm"]["problems"][-1]["message"]
+    assert "HCCL requires the physical id" in kept["vllm"]["problems"][-1]["message"]
     assert table["hixl"] == {"version": "1.3", "endpoint_list": [{"protocol": "roce", "comm_id": "192.168.101.2", "placement": "device"}]}
     assert [(server["server_id"], server["device"]) for server in table["merged"]["server_list"]] == [
         ("192.0.2.13", [{"device_id": "0", "device_ip": "192.168.103.1", "rank_id": "0"}]),
         ("192.0.2.11", [{"device_id": "1", "device_ip": "192.168.101.2", "rank_id": "1"}])]
-    assert kept["twice"]["msg"] == "device 2 of server 192.0.2.12 stands in one.json and in tables[1]"
+    assert kept["twice"]["msg"] == "device 2 of server 192.0.2.12 is in both one.json and tables[1]"
     assert kept["absent"]["msg"].startswith("two.json: cannot be read on the controller: ")
-    assert kept["alone"]["msg"].startswith("the rank table is not written: server_list: the length of server_list is 1: MindIE-LLM takes 2 to 60 servers")
+    assert kept["alone"]["msg"].startswith("the rank table is not written: server_list: the length of server_list is 1: MindIE-LLM accepts 2 to 60 servers")
     assert not (tmp_path / "t.json").exists()
 
 
@@ -257,7 +257,7 @@ def test_a_table_that_hccl_would_refuse_is_not_written(tmp_path: Path) -> None:
         ])
     assert code == 0, output
     assert kept["bad"]["msg"] == (
-        "the rank table is not written: n1: server_list[0].device[1].device_id: device_id 16 is beyond 15, the last of A2 (rule device_id, EI0014), "
+        "the rank table is not written: n1: server_list[0].device[1].device_id: device_id 16 exceeds 15, the largest of A2 (rule device_id, EI0014), "
         "and 2 more problems")
     assert [(problem["rule"], problem["host"], problem["device"], problem["where"]) for problem in kept["bad"]["problems"]] == [
         ("device_id", "n1", 16, "server_list[0].device[1].device_id"),
@@ -267,7 +267,7 @@ def test_a_table_that_hccl_would_refuse_is_not_written(tmp_path: Path) -> None:
     assert kept["product"]["msg"] == (
         "the rank table is not written: version: HCCL on Ascend 950 reads version 2.0 only, not 1.0 (rule version, EI0014)")
     assert kept["layers"]["msg"] == (
-        "1 of 1 hosts cannot be in the rank table: n1 (version 2.0 wants the addresses of its network layers, which no tool tells: give levels)")
+        "1 of 1 hosts cannot be in the rank table: n1 (version 2.0 requires the addresses of the network layers, which no tool reports: set the option levels)")
     assert path.read_text() == TEXT
     assert sorted(entry.name for entry in tmp_path.iterdir() if entry.suffix in (".json", ".txt")) == ["hccl.json", "results.json"]
 
@@ -287,7 +287,7 @@ def test_options_that_do_not_fit_together(tmp_path: Path) -> None:
     assert code == 0, output
     wanted = {
         "nothing": "one of the following is required: nodes, hosts, tables, src", "both": "parameters are mutually exclusive: nodes|register_name",
-        "no_name": "hosts names no results: give register_name too, or nodes, or tables", "no_path": "missing required arguments: path",
+        "no_name": "hosts requires register_name, nodes or tables", "no_path": "missing required arguments: path",
         "format": "value of format must be one of: hccl, global, mindie, vllm_pd, local_comm_res, got: yaml",
         "empty": "no hosts are given, so there is no rank table to write",
         "devices": "devices: 'eth0' is neither an id, nor a range such as 0-7, nor all alone",
@@ -315,6 +315,6 @@ def test_a_table_that_check_mode_does_not_know(tmp_path: Path) -> None:
     assert code == 0, output
     assert {name: (one["changed"], one["failed"]) for name, one in kept.items()} == {
         "new": (True, False), "there": (False, False), "nowhere": (False, True), "for_real": (False, True)}
-    assert kept["nowhere"]["msg"] == f"the rank table cannot be written to {calls['nowhere']}: {tmp_path}/nowhere is no folder there"
-    assert "src is empty: that is for check mode" in kept["for_real"]["msg"]
+    assert kept["nowhere"]["msg"] == f"the rank table cannot be written to {calls['nowhere']}: {tmp_path}/nowhere is not a folder on the host"
+    assert "src is empty, which is allowed only in check mode" in kept["for_real"]["msg"]
     assert not (tmp_path / "new.json").exists()

@@ -57,10 +57,10 @@ def test_content_path_and_how_it_fails(tmp_path: Path) -> None:
         "same_hosts": (False, False), "absent": (True, False), "nothing": (True, False), "reader": (True, False)}
     assert kept["text"]["problems"] == kept["data"]["problems"] == []
     number = {"rule": "string_values", "severity": "error", "where": "server_count", "reader": "hccl", "error_code": "EI0017", "hint": 'write "2"',
-              "message": "server_count is no string but 2: HCCL then takes it as missing"}
+              "message": "server_count is not a string but 2: HCCL then treats it as missing"}
     assert kept["numbers"]["problems"] == kept["numbers_as_data"]["problems"] == kept["never"]["problems"] == [number]
     assert kept["numbers"]["msg"] == (
-        "the rank table has problems: server_count: server_count is no string but 2: HCCL then takes it as missing (rule string_values, EI0017)")
+        "the rank table has problems: server_count: server_count is not a string but 2: HCCL then treats it as missing (rule string_values, EI0017)")
     assert [problem["rule"] for problem in kept["warning_passes"]["problems"]] == ["super_pod_list"]
     assert kept["warning_fails"]["problems"] == kept["warning_passes"]["problems"]
     assert [problem["rule"] for problem in kept["mindie"]["problems"]] == ["file_mode", "server_count", "container_ip", "container_ip"]
@@ -74,13 +74,13 @@ def test_content_path_and_how_it_fails(tmp_path: Path) -> None:
     assert kept["map_data"]["job_name"] == kept["map_file"]["job_name"] == "resnet"
     assert kept["motor"]["problems"] == [{
         "rule": "format", "severity": "error", "reader": "mindie_motor",
-        "message": "this is a table with server_list, which HCCL and MindIE-LLM read: MindIE-Motor does not take it"}]
+        "message": "this is a table with server_list, which HCCL and MindIE-LLM read: MindIE-Motor does not accept it"}]
     assert kept["vllm"]["format"] == "vllm_pd"
     assert kept["vllm"]["msg"] == (
-        "the rank table has problems: decode_device_list: decode_device_list is missing: the connector reads both lists (rule device_lists)")
+        "the rank table has problems: decode_device_list: decode_device_list is missing: the connector requires both lists (rule device_lists)")
     assert kept["hosts"]["problems"] == [{
         "rule": "drift_address", "severity": "error", "host": "node-2", "device": 0,
-        "message": "device 0 has the address 192.168.102.9, the table 192.168.102.1"}]
+        "message": "device 0 has the address 192.168.102.9, but 192.168.102.1 in the table"}]
     assert kept["same_hosts"]["problems"] == []
     assert kept["absent"]["msg"].endswith("absent.json: No such file or directory")
     assert (path.read_bytes(), path.stat().st_mtime_ns) == before

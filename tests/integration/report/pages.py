@@ -1,4 +1,4 @@
-"""Pages of made-up clusters with a slow sender, a dead host, a host that was left out and a slow path, and of their past."""
+"""Pages of simulated clusters with a slow sender, a failed host, an excluded host and a slow path, with or without earlier runs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ansible_collections.hccn.cluster.plugins.plugin_utils._report import html, 
 
 SCHEMA = "hccn.cluster/measurement/1"
 SLOW, OF_A_LEAF = 16, 8
-"""Place of the slow sender, and hosts of a leaf; leaf 1 to leaf 3 is slow."""
+"""Index of the slow sender, and number of hosts per leaf. The path from leaf 1 to leaf 3 is slow."""
 
 
 def hosts(count: int) -> list[str]:
@@ -25,7 +25,7 @@ def hosts(count: int) -> list[str]:
 
 
 def dead(count: int) -> int:
-    """Place of the host with which every pair fails."""
+    """Return the index of the host with which every pair fails."""
     return count - 5
 
 
@@ -50,17 +50,17 @@ def rows(count: int, devices: int, seed: int) -> list[dict[str, Any]]:
 
 
 def plan(count: int, devices: int) -> dict[str, Any]:
-    """Every pair of those that were not left out."""
+    """Return the record of a plan of all pairs of the hosts that are not excluded."""
     given = [{"host": name, "control_address": name, "control_port": 18514, "leaf": f"leaf{place // OF_A_LEAF}", "super_pod": place // 64,
               "devices": [{"id": device, "address": f"10.{device}.{place // 250}.{place % 250 + 1}"} for device in range(devices)]}
              for place, name in enumerate(hosts(count)) if place != count - 9]
     busy = [{"host": hosts(count)[-9], "device": device, "code": "device_busy", "message": "it is at work, pid 4711"} for device in range(devices)]
     return plan_record("r", make_plan(given, "full", compact=True), hosts(count), busy,
-                       ["full: every pair, about 9 minutes", "Can tell what is slow: node, device"])
+                       ["full: every pair, about 9 minutes", "Can detect slow components: node, device"])
 
 
 def beside(count: int) -> list[dict[str, Any]]:
-    """Verdicts, devices, a collective and a latency."""
+    """Return verdicts, devices, a collective and a latency."""
     names = hosts(count)
     classes = {SLOW: "slow", dead(count): "failed", count - 9: "not_measured"}
     found: list[dict[str, Any]] = []
@@ -93,7 +93,7 @@ def beside(count: int) -> list[dict[str, Any]]:
 
 
 def conclusion(count: int) -> list[dict[str, Any]]:
-    """Findings of all severities, some of many hosts, and the conclusion."""
+    """Return findings of all severities, some of many hosts, and the conclusion."""
     names = hosts(count)
     slow, failed, out = names[SLOW], names[dead(count)], names[count - 9]
     found = [
@@ -122,17 +122,17 @@ def run(records: list[dict[str, Any]], night: int = 20) -> Run:
         {"event": "failed", "host": "npu-node-004", "task": "Measure", "message": "it broke", "at": "2026-11-20T10:15:30.000Z", "ignored": True}], end)
 
 
-def past(now: Run) -> query.Past:
-    """Six good nights of a smaller cluster with the same names before ``now``."""
+def comparison(now: Run) -> query.BaselineComparison:
+    """Compare ``now`` with six earlier nights without faults of a smaller cluster with the same host names."""
     earlier = [summarise(run([*rows(18, 2, night), *beside(18)], night)) for night in range(19, 13, -1)]
-    known = baseline.normals(earlier)
+    known = baseline.compute_baselines(earlier)
     summary = summarise(now)
-    return query.Past(summary, earlier, known, baseline.judge(summary, earlier, known))
+    return query.BaselineComparison(summary, earlier, known, baseline.find_regressions(summary, earlier, known))
 
 
-def page(count: int, devices: int = 1, with_past: bool = False, concluded: bool = False) -> model.Page:
+def page(count: int, devices: int = 1, with_history: bool = False, concluded: bool = False) -> model.Page:
     shown = run([plan(count, devices), *rows(count, devices, 1), *beside(count), *(conclusion(count) if concluded else [])])
-    return model.build(shown, "Fabric of cluster A", past=past(shown) if with_past else None)
+    return model.build(shown, "Fabric of cluster A", comparison=comparison(shown) if with_history else None)
 
 
 def write(path: Path, shown: model.Page, language: str = "en") -> Path:

@@ -1,4 +1,4 @@
-"""The page as a person sees it, in headless Chromium: large and small screens, light and dark, both languages, with and without its script."""
+"""The page in headless Chromium: large and small screens, light and dark, both languages, with and without its script."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ansible_collections.hccn.cluster.plugins.plugin_utils._report import heatma
 from tests.integration.report import browser as chromium
 from tests.integration.report import pages
 
-LOOKS = Path(__file__).with_name("looks.js").read_text()
+LAYOUT_PROBLEMS = Path(__file__).with_name("layout_problems.js").read_text()
 SMALL, LARGE = 64, 512
 
 
@@ -23,7 +23,7 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[chromium.Brows
 
 @pytest.fixture(scope="module")
 def small() -> model.Page:
-    return pages.page(SMALL, devices=2, with_past=True)
+    return pages.page(SMALL, devices=2, with_history=True)
 
 
 @pytest.fixture(scope="module")
@@ -73,9 +73,9 @@ def text(browser: chromium.Browser, selector: str) -> str:
 @pytest.mark.parametrize("width", [360, 1280])
 @pytest.mark.parametrize("dark", [False, True])
 @pytest.mark.parametrize("chinese", [False, True])
-def test_nothing_overlaps_is_cut_off_or_hard_to_read(browser: chromium.Browser, small_page: Path, width: int, dark: bool, chinese: bool) -> None:
+def test_no_text_overlaps_is_cut_off_or_lacks_contrast(browser: chromium.Browser, small_page: Path, width: int, dark: bool, chinese: bool) -> None:
     show(browser, small_page, width, 800, dark, chinese=chinese)
-    seen = browser.value(LOOKS)
+    seen = browser.value(LAYOUT_PROBLEMS)
     assert seen["found"] == []
     assert seen["lines"] > 300
 
@@ -83,16 +83,16 @@ def test_nothing_overlaps_is_cut_off_or_hard_to_read(browser: chromium.Browser, 
 @pytest.mark.parametrize("width", [360, 420, 1280])
 @pytest.mark.parametrize("dark", [False, True])
 @pytest.mark.parametrize("chinese", [False, True])
-def test_findings_are_read_on_every_screen(browser: chromium.Browser, concluded_page: Path, width: int, dark: bool, chinese: bool) -> None:
+def test_findings_are_readable_on_every_screen(browser: chromium.Browser, concluded_page: Path, width: int, dark: bool, chinese: bool) -> None:
     show(browser, concluded_page, width, 800, dark, chinese=chinese)
-    folded = browser.value(LOOKS)
+    folded = browser.value(LAYOUT_PROBLEMS)
     browser.value("document.querySelectorAll('details').forEach((e) => { e.open = true; })")
-    opened = browser.value(LOOKS)
+    opened = browser.value(LAYOUT_PROBLEMS)
     assert (folded["found"], opened["found"]) == ([], [])
     assert opened["lines"] > folded["lines"] + 50
 
 
-def test_the_findings_in_words(browser: chromium.Browser, concluded_page: Path) -> None:
+def test_texts_of_findings(browser: chromium.Browser, concluded_page: Path) -> None:
     show(browser, concluded_page)
     assert text(browser, ".head") == "Result: failed. 64 hosts: 1 failed, 1 slow, 24 degraded, 1 busy, 37 good."
     rows = browser.value("[...document.querySelector('table').rows].map((row) => [...row.cells].map((cell) => cell.innerText.split('\\n')[0].trim()))")
@@ -113,42 +113,42 @@ def test_the_findings_in_words(browser: chromium.Browser, concluded_page: Path) 
     click(browser, "#verdict td summary")
     assert browser.value("document.querySelector('#verdict td details').open")
     click(browser, "label[for=zh]")
-    assert text(browser, ".head") == "结论：失败。64 台主机：1 台失败，1 台慢，24 台降级，1 台占用中，37 台正常。"
+    assert text(browser, ".head") == "结论：失败。64 台主机：失败 1 台，慢 1 台，降级 24 台，被占用 1 台，正常 37 台。"
 
 
 @pytest.mark.parametrize(("width", "height"), [(360, 640), (1280, 720)])
-def test_the_worst_finding_is_seen_without_scrolling(browser: chromium.Browser, large_concluded_page: Path, width: int, height: int) -> None:
+def test_worst_finding_is_visible_without_scrolling(browser: chromium.Browser, large_concluded_page: Path, width: int, height: int) -> None:
     show(browser, large_concluded_page, width, height)
     seen = browser.value("[...document.querySelectorAll('#verdict tbody tr')].filter((row) => row.getBoundingClientRect().bottom <= innerHeight)"
                          ".map((row) => row.cells[1].innerText.trim())")
     assert seen[0] == "npu-node-508 NPU 0"
 
 
-def test_the_checks_themselves_find_what_they_look_for(browser: chromium.Browser, small_page: Path) -> None:
+def test_layout_check_finds_problems(browser: chromium.Browser, small_page: Path) -> None:
     show(browser, small_page, 360)
     browser.value("document.querySelector('h2').style.cssText = 'color:#999;margin-top:-1.5rem;white-space:nowrap;width:500px'")
-    found = " ".join(browser.value(LOOKS)["found"])
+    found = " ".join(browser.value(LAYOUT_PROBLEMS)["found"])
     assert "contrast 2.8" in found and " lies on " in found and "the page is 5" in found
 
 
 @pytest.mark.parametrize("width", [360, 1280])
-def test_a_large_map_scrolls_by_itself(browser: chromium.Browser, large_page: Path, width: int) -> None:
+def test_large_map_scrolls_separately(browser: chromium.Browser, large_page: Path, width: int) -> None:
     show(browser, large_page, width)
-    assert browser.value(LOOKS)["found"] == []
+    assert browser.value(LAYOUT_PROBLEMS)["found"] == []
 
 
 @pytest.mark.parametrize(("width", "height"), [(360, 640), (1280, 720)])
-def test_the_worst_is_seen_without_scrolling(browser: chromium.Browser, large_page: Path, width: int, height: int) -> None:
+def test_worst_host_is_visible_without_scrolling(browser: chromium.Browser, large_page: Path, width: int, height: int) -> None:
     show(browser, large_page, width, height)
     assert text(browser, ".head") == "3 of 512 hosts are not good. 1 component of the fabric is not good."
     seen = browser.value("[...document.querySelectorAll('#verdict tbody tr')].filter((row) => row.getBoundingClientRect().bottom <= innerHeight)"
                          ".map((row) => row.cells[0].innerText.split('\\n')[0].trim())")
-    assert seen[:2] == ["path leaf1-leaf3 of the fabric", "npu-node-508"]
+    assert seen[:2] == ["path leaf1-leaf3 (fabric)", "npu-node-508"]
 
 
 @pytest.mark.parametrize("script", [True, False])
 @pytest.mark.parametrize("page", ["small_page", "large_page"])
-def test_nothing_is_fetched(browser: chromium.Browser, page: str, script: bool, request: pytest.FixtureRequest) -> None:
+def test_page_makes_no_requests(browser: chromium.Browser, page: str, script: bool, request: pytest.FixtureRequest) -> None:
     path = request.getfixturevalue(page)
     show(browser, path, script=script)
     assert [address for address in browser.requests if not address.startswith("data:image/png")] in ([path.as_uri()], [path.as_uri(), "data:,"])
@@ -156,7 +156,7 @@ def test_nothing_is_fetched(browser: chromium.Browser, page: str, script: bool, 
 
 
 def cell(browser: chromium.Browser, row: int, column: int, plot: int = 0) -> tuple[int, int]:
-    """Scrolls a map into view; the middle of one of its cells on the screen."""
+    """Scroll a map into view and return the centre of one of its cells on the screen."""
     left, top, width, height, rows, columns = browser.value(
         f"(() => {{ const e = document.querySelectorAll('.cells')[{plot}]; e.scrollIntoView({{block: 'center'}}); const b = e.getBoundingClientRect(); "
         "const s = e.parentElement.style; return [b.x, b.y, b.width, b.height, Number(s.getPropertyValue('--r')), Number(s.getPropertyValue('--c'))]; })()")
@@ -165,7 +165,7 @@ def cell(browser: chromium.Browser, row: int, column: int, plot: int = 0) -> tup
 
 
 @pytest.mark.parametrize(("width", "dark"), [(1280, False), (1280, True), (360, False)])
-def test_the_colour_of_known_cells(browser: chromium.Browser, small: model.Page, small_page: Path, width: int, dark: bool) -> None:
+def test_colours_of_cells(browser: chromium.Browser, small: model.Page, small_page: Path, width: int, dark: bool) -> None:
     show(browser, small_page, width, dark=dark, script=False)
     assert small.maps is not None
     for row, column in ((0, 1), (pages.SLOW, 2), (9, 25), (40, 41)):
@@ -180,11 +180,11 @@ def test_the_colour_of_known_cells(browser: chromium.Browser, small: model.Page,
         assert browser.pixel(x - 3, y - 3) == ((20, 23, 27) if dark else (255, 255, 255))
 
 
-def test_the_number_under_the_pointer(browser: chromium.Browser, small: model.Page, small_page: Path) -> None:
+def test_value_under_the_pointer(browser: chromium.Browser, small: model.Page, small_page: Path) -> None:
     show(browser, small_page)
     assert small.maps is not None
 
-    def told(row: int, column: int, plot: int = 0) -> str:
+    def tooltip(row: int, column: int, plot: int = 0) -> str:
         browser.move(1, 1)
         browser.move(*cell(browser, row, column, plot))
         return browser.until("(() => { const t = document.getElementById('tip'); return t.style.visibility === 'visible' && t.textContent; })()")
@@ -192,15 +192,15 @@ def test_the_number_under_the_pointer(browser: chromium.Browser, small: model.Pa
     value = small.maps.pairs.values[pages.SLOW][2]
     assert value is not None
     share = round(value / small.maps.expected.value * 100)
-    assert told(pages.SLOW, 2) == f"npu-node-017 → npu-node-003 (npu 0): {value:.4g} Gbit/s, {share} %"
-    assert told(0, 0) == "npu-node-001 → npu-node-001: itself"
-    assert told(0, pages.dead(SMALL)) == f"npu-node-001 → npu-node-{pages.dead(SMALL) + 1:03d} (npu 1): failed"
+    assert tooltip(pages.SLOW, 2) == f"npu-node-017 → npu-node-003 (npu 0): {value:.4g} Gbit/s, {share} %"
+    assert tooltip(0, 0) == "npu-node-001 → npu-node-001: itself"
+    assert tooltip(0, pages.dead(SMALL)) == f"npu-node-001 → npu-node-{pages.dead(SMALL) + 1:03d} (npu 1): failed"
     click(browser, "label[for=zh]")
-    assert told(SMALL - 9, 3).endswith(": 未测量")
-    assert told(1, pages.SLOW, 1).startswith("npu 1 · npu-node-017: 195")
+    assert tooltip(SMALL - 9, 3).endswith(": 未测量")
+    assert tooltip(1, pages.SLOW, 1).startswith("npu 1 · npu-node-017: 195")
 
 
-def test_the_keyboard_reads_the_map_too(browser: chromium.Browser, small_page: Path) -> None:
+def test_values_are_readable_with_the_keyboard(browser: chromium.Browser, small_page: Path) -> None:
     show(browser, small_page)
     browser.value("document.querySelector('.cells').focus()")
     for key in ("ArrowRight", "ArrowRight"):
@@ -210,7 +210,7 @@ def test_the_keyboard_reads_the_map_too(browser: chromium.Browser, small_page: P
     assert browser.value("document.getElementById('tip').style.visibility") == "hidden"
 
 
-def test_without_javascript_everything_is_there(browser: chromium.Browser, small_page: Path) -> None:
+def test_page_is_complete_without_javascript(browser: chromium.Browser, small_page: Path) -> None:
     show(browser, small_page, script=False)
     assert browser.value("[...document.images].every((image) => image.complete && image.naturalWidth > 0)")
     assert browser.value("document.querySelectorAll('svg.chart').length") >= 4
@@ -226,25 +226,25 @@ def test_both_languages(browser: chromium.Browser, small_page: Path) -> None:
     english = browser.value("document.body.innerText")
     click(browser, "label[for=zh]")
     chinese = browser.value("document.body.innerText")
-    assert "未测量" not in english and "The worst pairs" in english
-    assert "The worst pairs" not in chinese and "最差的链路" in chinese
+    assert "未测量" not in english and "Worst pairs" in english
+    assert "Worst pairs" not in chinese and "最差的链路" in chinese
     click(browser, "label[for=en]")
     assert browser.value("document.body.innerText") == english
 
 
-def test_the_legend_has_the_unit(browser: chromium.Browser, small_page: Path) -> None:
+def test_legend_has_the_unit(browser: chromium.Browser, small_page: Path) -> None:
     show(browser, small_page)
     legend = text(browser, ".legend")
     assert legend.startswith("50 % or less 97.") and legend.count("Gbit/s") >= 4
-    assert "normal by the history" in legend and "failed: 63" in legend and "itself" in legend
+    assert ", the baseline" in legend and "failed: 63" in legend and "itself" in legend
 
 
-def test_paper(browser: chromium.Browser, small_page: Path) -> None:
+def test_printed_page(browser: chromium.Browser, small_page: Path) -> None:
     browser.screen(700, 1000, dark=True, media="print")
     browser.scripts(True)
     browser.open(small_page)
     assert browser.value("getComputedStyle(document.body).color") == "rgb(0, 0, 0)"
     assert browser.value("[...document.querySelectorAll('nav, .langs, .hover')].every((e) => getComputedStyle(e).display === 'none')")
     assert browser.value("document.querySelector('details .names').checkVisibility({contentVisibilityAuto: true})")
-    seen = browser.value(LOOKS)
+    seen = browser.value(LAYOUT_PROBLEMS)
     assert seen["found"] == []

@@ -1,4 +1,4 @@
-"""The page as Markdown, through a real renderer: no text of a host becomes a link, an image, a mention, a formula, a list or HTML."""
+"""The page as Markdown in a real renderer: texts of hosts never become links, images, mentions, formulas, lists or HTML."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 RENDERER = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
-OURS = {"text", "text_special", "code_inline", "strong_open", "strong_close"}
-"""What the inline parts of a page are made of, beside <br>."""
-BLOCKS = {"heading_open", "heading_close", "paragraph_open", "paragraph_close", "inline", "bullet_list_open", "bullet_list_close", "list_item_open",
+ALLOWED_INLINE = {"text", "text_special", "code_inline", "strong_open", "strong_close"}
+"""Allowed types of inline tokens, besides <br>."""
+ALLOWED_BLOCKS = {"heading_open", "heading_close", "paragraph_open", "paragraph_close", "inline", "bullet_list_open", "bullet_list_close", "list_item_open",
           "list_item_close"} | {f"{part}_{side}" for part in ("table", "thead", "tbody", "tr", "th", "td") for side in ("open", "close")}
-MADE_OF_TEXT = [re.compile(pattern) for pattern in (
+REFERENCES = [re.compile(pattern) for pattern in (
     # GitHub: extended autolinks, mentions, issues, commits, emoji, formulas
     r"(?i)(https?|ftp)://", r"(?i)\bwww\.", r"(?i)\b(mailto|xmpp):\S", r"[\w.+-]+@[\w.-]+", r"@\w", r"#\d", r"(?i)\bGH-\d", r"\b[0-9a-f]{7,40}\b",
     r":(?=[\w+-]*[a-z+])[\w+-]+:", r"\$",
@@ -26,29 +26,30 @@ MADE_OF_TEXT = [re.compile(pattern) for pattern in (
     r"[!%&~^][\w\"]",
     # markdown-it's linkify, as chats have it
     r"(?i)\b[\w-]+\.(com|org|net|io|cn|example)\b")]
-EVIL = ["https://a.example/x", "www.a.example", "a@b.example", "@everyone", "@user", "#1", "!1", "org/repo#1", "GH-7", "594b89506ba876ec", ":x:", ":+1:", "$a$",
-        "$$", "%3", "~bug", "~\"a b\"", "&1", "&lt;", "&#64;user", "<b>", "</td>", "<!--", "-->", "<script>", "<https://a.example>", "![a](b)", "[a](b)",
-        "[a][b]", "[b]:", "[^1]", "`", "``", "```", "~~~", "|", "||", "\\", "\\`", "\\|", "*a*", "**", "_a_", "~~a~~", "#", "##", "-", "+", "1.", "---", "===",
-        ">", "\n", "\n\n", "    ", "\t", "\r", "\u2028", "\u202e", "\x00", "x", " ", "b.example", "：", "。", "ſ", "K"]
-TEXTS = st.lists(st.one_of(st.sampled_from(EVIL), st.text(max_size=4)), max_size=6).map("".join)
+HOSTILE = ["https://a.example/x", "www.a.example", "a@b.example", "@everyone", "@user", "#1", "!1", "org/repo#1", "GH-7", "594b89506ba876ec", ":x:", ":+1:",
+           "$a$", "$$", "%3", "~bug", "~\"a b\"", "&1", "&lt;", "&#64;user", "<b>", "</td>", "<!--", "-->", "<script>", "<https://a.example>", "![a](b)",
+           "[a](b)", "[a][b]", "[b]:", "[^1]", "`", "``", "```", "~~~", "|", "||", "\\",
+           "\\`", "\\|", "*a*", "**", "_a_", "~~a~~", "#", "##", "-", "+", "1.",
+           "---", "===", ">", "\n", "\n\n", "    ", "\t", "\r", "\u2028", "\u202e", "\x00", "x", " ", "b.example", "：", "。", "ſ", "K"]
+TEXTS = st.lists(st.one_of(st.sampled_from(HOSTILE), st.text(max_size=4)), max_size=6).map("".join)
 
 
 def texts(page: str) -> Iterator[str]:
-    """What stands between code and markup, as those see it who look for references."""
+    """Yield the texts between code and markup, in which GitHub, GitLab and chats search for references."""
     for block in RENDERER.parse(page):
-        assert block.type in BLOCKS, block
+        assert block.type in ALLOWED_BLOCKS, block
         found = [""]
         for token in block.children or ():
             if token.type in ("text", "text_special"):
                 found[-1] += token.content
             else:
-                assert token.type in OURS or token.type == "html_inline" and token.content == "<br>", token
+                assert token.type in ALLOWED_INLINE or token.type == "html_inline" and token.content == "<br>", token
                 found.append("")
         yield from found
 
 
 def of_hosts(word: str) -> Run:
-    """A run with the same text wherever a host chooses one."""
+    """Return a run with the same text in every field that a host determines."""
     common = {"schema": "hccn.cluster/measurement/1", "status": "failed", "source": {"host": word, "device": word, "address": word},
               "target": {"host": word + "2", "device": 1}, "tool": {"name": word, "version": word}, "operation": word, "measure": "bandwidth",
               "error": {"code": word, "message": word, "hint": word}, "context": {"product": word, "firmware": word, "leaf": word, "rail": 0}}
@@ -70,14 +71,14 @@ def of_hosts(word: str) -> Run:
 
 @settings(max_examples=300, deadline=None)
 @given(word=TEXTS, language=st.sampled_from(["en", "zh"]))
-def test_no_text_of_a_host_becomes_more_than_a_text(word: str, language: str) -> None:
+def test_texts_of_hosts_are_escaped(word: str, language: str) -> None:
     page = markdown.render(model.build(of_hosts(word), title=word), language)
-    assert [(pattern.pattern, text) for text in texts(page) for pattern in MADE_OF_TEXT if pattern.search(text)] == []
+    assert [(pattern.pattern, text) for text in texts(page) for pattern in REFERENCES if pattern.search(text)] == []
 
 
 @settings(max_examples=100, deadline=None)
 @given(word=TEXTS, language=st.sampled_from(["en", "zh"]))
-def test_no_text_of_a_finding_becomes_more_than_a_text(word: str, language: str) -> None:
+def test_texts_of_findings_are_escaped(word: str, language: str) -> None:
     shown = of_hosts(word)
     sample = {"component": {"kind": "host", "name": word or "n1"}, "cause": "failed_task", "severity": "failed", "message": word or "m", "hosts": [word],
               "evidence": [word], "next_step": word, "stage": word}
@@ -86,12 +87,12 @@ def test_no_text_of_a_finding_becomes_more_than_a_text(word: str, language: str)
         {"kind": "conclusion", "id": "conclusion/run", "samples": [{"result": "failed", "hosts": {"failed": [word], word: [word + "2"]}}]}])
     page = markdown.render(model.build(shown, title=word), language)
     assert "## Findings" in page or "## 发现的问题" in page
-    assert [(pattern.pattern, text) for text in texts(page) for pattern in MADE_OF_TEXT if pattern.search(text)] == []
+    assert [(pattern.pattern, text) for text in texts(page) for pattern in REFERENCES if pattern.search(text)] == []
 
 
-@pytest.mark.parametrize("word", EVIL)
-def test_a_text_is_shown_as_it_is(word: str) -> None:
-    """In a paragraph and in a cell of a table: what is seen is what was written, but for white space and what is not seen."""
+@pytest.mark.parametrize("word", HOSTILE)
+def test_text_is_shown_unchanged(word: str) -> None:
+    """In a paragraph and in a table cell, the rendered text equals the original, except for white space and invisible characters."""
     seen = re.sub("[\x00\u202e]", "\ufffd", " ".join(f"a {word} b {word}".split()))
     for page in (markdown.safe(f"a {word} b {word}"), f"| {markdown.safe(f'a {word} b {word}')} | c |\n| --- | --- |"):
         first = next(token for token in RENDERER.parse(page) if token.type == "inline")

@@ -51,7 +51,7 @@ def test_all_are_set(cluster: Path) -> None:
 @pytest.mark.parametrize(("state", "message"), [
     ("1.tls_nocert=1", "No certificate found, please set certs firstly! (set one: hccn_tool -i 1 -tls -s path FOLDER pri KEY.pem"),
     ("*.tls_end=Sat Sep 20 10:00:00 2025", "expired on device 0: pub cert, ca1 cert, ca2 cert"),
-    ("1.process=4711:python3:100", "device 1 is at work: pid 4711 (python3)"),
+    ("1.process=4711:python3:100", "device 1 is busy: pid 4711 (python3)"),
     ("1.dead=1", "Command execute failed!"),
 ])
 def test_a_host_that_cannot_follow_stops_all_before_any_set(cluster: Path, state: str, message: str) -> None:

@@ -35,11 +35,11 @@ SCAN = """
 import resource, sys, time
 from pathlib import Path
 from ansible_collections.hccn.cluster.plugins.plugin_utils._history import query
-from ansible_collections.hccn.cluster.plugins.plugin_utils._history.cells import End
-from ansible_collections.hccn.cluster.plugins.plugin_utils._history.series import Wanted
+from ansible_collections.hccn.cluster.plugins.plugin_utils._history.pair_results import Endpoint
+from ansible_collections.hccn.cluster.plugins.plugin_utils._history.series import TrendQuery
 loaded = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 start = time.process_time()
-(found,) = query.History(Path(sys.argv[1]), 10**6).trends([Wanted("pair", End("n17", 0), End("n42", 0))])
+(found,) = query.History(Path(sys.argv[1]), 10**6).trends([TrendQuery("pair", Endpoint("n17", 0), Endpoint("n42", 0))])
 print(len(found["points"]), time.process_time() - start, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
 """
 
@@ -178,7 +178,7 @@ def test_kills_at_full_size(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
 
 def test_time_to_show_a_large_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     chromium.install()
-    shown = {count: pages.write(tmp_path / f"{count}.html", pages.page(count, with_past=True)) for count in (64, 512)}
+    shown = {count: pages.write(tmp_path / f"{count}.html", pages.page(count, with_history=True)) for count in (64, 512)}
     with chromium.browser(tmp_path) as browser, capsys.disabled():
         browser.screen(1280, 800)
         for count, path in shown.items():

@@ -55,7 +55,7 @@ MOST_CPU_BY_ROUNDS = 1.3
 # 10.77.0.N is the host's own address. 10.78.N.10 is the address of the link of its first NPU, which has a limited rate.
 OPTIONS = {"check_fabric_tool": "iperf3", "check_fabric_plan": "full", "check_fabric_duration": TEST_SECONDS, "check_fabric_size": "16K",
            "check_fabric_addresses": ["{{ ansible_host | replace('10.77.0.', '10.78.') }}.10"], "ansible_ssh_timeout": 10, "hccn_fail_on": "never",
-           "check_fabric_second_look": False, "check_fabric_relative_floor": 0.5}
+           "check_fabric_confirm": False, "check_fabric_relative_floor": 0.5}
 
 EVENTS = '''
 from ansible.plugins.callback import CallbackBase

@@ -194,7 +194,7 @@ def _untrue(call: Call, result: Mapping[str, Any], after: Node) -> Iterator[str]
             for option, value in (shown.get("persistent") or {}).items():
                 if value is not None and kept.get((number, option)) != str(value):
                     yield f"device_network reported that hccn.conf has {option}_{number}={value}, but it has {kept.get((number, option))}"
-        if call.module == "device_tls" and not call.options.get("only_look"):
+        if call.module == "device_tls" and not call.options.get("validate_only"):
             enabled = {"1": True, "0": False}[after.devices[number]["tls"]]
             persistent = {"1": True, "0": False, None: None}.get(kept.get((number, "tls_enable")))
             if shown.get("enabled") not in (None, enabled) or shown.get("persistent") != persistent:

@@ -80,7 +80,7 @@ def _options(draw: random.Random, module: str) -> dict[str, Any]:
         config = [network(draw, device) for device in draw.choice(((0,), (1,), DEVICES, DEVICES))]
         return {"config": config, "keep_previous": draw.random() < 0.7}
     if module == "device_tls":
-        return {"state": draw.choice(("enabled", "disabled")), "only_look": draw.random() < 0.1, "keep_previous": draw.random() < 0.7}
+        return {"state": draw.choice(("enabled", "disabled")), "validate_only": draw.random() < 0.1, "keep_previous": draw.random() < 0.7}
     if module == "device_ping":
         return {"targets": [{"device": device, "address": f"10.81.2.1{device}"} for device in DEVICES], "fail_on": "none"}
     if module == "device_info":

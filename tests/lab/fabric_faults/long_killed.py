@@ -21,7 +21,7 @@ RUNS = "/var/lib/hccn.cluster"
 CPU = "/sys/devices/system/cpu"
 GOVERNOR = f"{CPU}/cpufreq/policy0/scaling_governor"
 ALL_GOOD = {"node1": "good", "node2": "good", "node3": "good", "node4": "good"}
-OPTIONS = {"check_fabric_plan": "full", "check_fabric_iterations": 20000, "check_fabric_cpu_governor": "performance", "check_fabric_second_look": False}
+OPTIONS = {"check_fabric_plan": "full", "check_fabric_iterations": 20000, "check_fabric_cpu_governor": "performance", "check_fabric_confirm": False}
 TEST_SECONDS = 3.0
 
 

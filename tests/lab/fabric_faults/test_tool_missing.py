@@ -15,7 +15,7 @@ from tests.lab.testbed import Lab, Unavailable, packages
 
 ADDRESSES = {"check_fabric_addresses": ["{{ ansible_host | replace('10.77.0.', '10.78.') }}.10", "{{ ansible_host | replace('10.77.0.', '10.78.') }}.11"]}
 WITH_IPERF3 = {"check_fabric_tool": "iperf3", "check_fabric_duration": 1, "check_fabric_size": "64K", "check_fabric_relative_floor": 0.5}
-MISSING = "iperf3 is not there (apt-get install --yes iperf3)"
+MISSING = "iperf3 is not installed (apt-get install --yes iperf3)"
 
 
 @pytest.fixture(scope="module")

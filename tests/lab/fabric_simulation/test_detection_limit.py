@@ -15,7 +15,7 @@ def test_two_rounds():
     drops = found["smallest_drop_percent"]
     assert set(drops) == {"npu", "pair", "path"}
     assert 5 < drops["npu"] < drops["pair"] < 9
-    assert found["blind"] == ["32384 of 32640 pairs of hosts did not meet"]
+    assert found["blind"] == ["32384 of 32640 pairs of hosts were not measured"]
     assert found["text"].startswith(f"2 measurements of an NPU with a spread of {found['spread_percent']:.2g} %: an NPU that lost {drops['npu']:g} % or more "
                                     f"would have been named in 99 of 100 runs, a single pair from {drops['pair']:g} %")
 
@@ -29,9 +29,9 @@ def test_a_full_matrix_sees_less_than_five_percent_and_is_not_blind():
 
 def test_what_a_run_is_blind_to():
     leafless = run(World(8, 1, leaf_size=0), "full").diagnosis.detection_limit
-    assert leafless["blind"] == ["no leaf is known, so a slow one is not told from many slow pairs"]
+    assert leafless["blind"] == ["no leaf is known, so a slow leaf looks like many slow pairs"]
     assert "path" not in leafless["smallest_drop_percent"]
     once = run(World(32, 1, leaf_size=4), "quick").diagnosis.detection_limit
-    assert once["blind"][0] == "480 of 496 pairs of hosts did not meet"
-    assert once["blind"][1].endswith("of 28 pairs of leaves were not seen by two hosts of each")
-    assert once["blind"][2] == "an NPU with one measurement is told from its partner by further ones only"
+    assert once["blind"][0] == "480 of 496 pairs of hosts were not measured"
+    assert once["blind"][1].endswith("of 28 pairs of leaves were not measured by two hosts on each leaf")
+    assert once["blind"][2] == "an NPU with a single measurement cannot be distinguished from its partner"

@@ -21,7 +21,7 @@ from tests.lab.testbed import Lab
 TABLE = "/etc/rank_table.json"
 SUBNETS = [{"cidr": "10.79.0.0/16", "gateway": "10.79.0.1"}]
 BRING_UP = {"bring_up_subnets": SUBNETS, "bring_up_tls_state": "enabled"}
-CHECK_FABRIC = {"check_fabric_iterations": 20000, "check_fabric_relative_floor": 0.4, "check_fabric_second_look": False,
+CHECK_FABRIC = {"check_fabric_iterations": 20000, "check_fabric_relative_floor": 0.4, "check_fabric_confirm": False,
                 "check_fabric_meeting_timeout": 20}
 """Duration of a pair by its iterations, 40 s. All hosts share the cores of this machine, so only a pair far below the others is slow."""
 COLLECTIVE = {"check_collective_mpirun": str(Path(sys.executable).with_name("mpirun")), "check_collective_ranks_per_host": 2,

@@ -18,7 +18,7 @@ OPTIONAL = ("elsewhere", "other")
 """Columns that only some rows have."""
 JUDGED = ("exit", "recap", "state", "history", *OPTIONAL)
 KEYS = {*JUDGED, "says", "warns", "again", "open", "chosen", "absent", "unfilled"}
-WARNING = "hccn.cluster.results keeps nothing more of this run"
+WARNING = "hccn.cluster.results stores nothing more of this run"
 """The warning of the callback, printed once, if the history cannot be written."""
 
 

@@ -85,7 +85,7 @@ def test_expected_result_has_no_differences() -> None:
     ({"elsewhere": {"page": "torn"}}, "elsewhere is 'page: torn'"),
     ({"history": "part"}, "history is 'part', not 'complete'"),
     ({"output": "it says nothing"}, "not in the output: 'it \"says\" this'"),
-    ({"output": 'it says this [WARNING]: hccn.cluster.results keeps nothing\nmore of this run: /x. "says" it "says" this'},
+    ({"output": 'it says this [WARNING]: hccn.cluster.results stores nothing\nmore of this run: /x. "says" it "says" this'},
      "the callback warned 1 times, not 0"),
     ({"other": "tls: exit 0, ok, history complete"}, "other is 'tls: exit 0, ok, history complete'"),
     ({"blamed": ["check_fabric: node1"]}, "healthy hosts called failed: check_fabric: node1"),

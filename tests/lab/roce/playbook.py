@@ -19,7 +19,7 @@ LEFT_SECONDS = 90.0
 OPTIONS = {
     "check_fabric_tool": "perftest", "check_fabric_plan": "full", "check_fabric_size": "8192", "check_fabric_iterations": 40, "hccn_fail_on": "slow",
     "check_fabric_relative_floor": 0.01,  # what an emulated processor reaches says nothing of the fabric
-    "check_fabric_second_look": False,
+    "check_fabric_confirm": False,
     "check_fabric_server_start_delay": 6,  # part of what a pair may take; starting a tool takes seconds here
 }
 

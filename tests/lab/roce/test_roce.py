@@ -14,7 +14,7 @@ from ansible_collections.hccn.cluster.plugins.module_utils._core.record import r
 from ansible_collections.hccn.cluster.plugins.module_utils._perf import iperf3, perftest_report
 from ansible_collections.hccn.cluster.plugins.module_utils._perf.iperf3 import Iperf3
 from ansible_collections.hccn.cluster.plugins.module_utils._perf.perftest_options import Options
-from ansible_collections.hccn.cluster.plugins.module_utils._perf.perftest_report import Asked
+from ansible_collections.hccn.cluster.plugins.module_utils._perf.perftest_report import RequestedTest
 from ansible_collections.hccn.cluster.plugins.module_utils._perf.rdma_device import RdmaDevice, pinned
 from tests.lab.roce.images import PERFTEST
 from tests.lab.roce.machines import Machine
@@ -89,7 +89,7 @@ def test_differing_options_that_end_with_0(four: list[Machine], ends: dict[str, 
     test = perftest_pair(source, target, ends, Options(size_bytes=8192, iterations=20), wanted)
     client, server = test.run()
     assert (client.rc, server.rc) == (0, 0)
-    found = perftest_report.differing(perftest_report.parse(server.stdout), Asked(wanted, "rxe0", 1, "Ethernet"))
+    found = perftest_report.differing(perftest_report.parse(server.stdout), RequestedTest(wanted, "rxe0", 1, "Ethernet"))
     assert found == ["sizes 8192, not 65536", "20 iterations, not 40"]
 
 

@@ -91,10 +91,10 @@ def make_run(callback: Callback, folder: Path, night: int) -> None:
         callback.v2_runner_on_ok(result(host, measurements[-1:], "hccn.cluster.fabric_verdict"))
     run = reader.choose(folder, None, Path(os.environ["HCCN_RESULTS_FILE"]))
     history = query.History(folder, WINDOW)
-    past = history.past(run, None)
-    page = model.build(run, current=True, past=past, unreadable=history.unreadable)
+    comparison = history.compare(run, None)
+    page = model.build(run, current=True, comparison=comparison, unreadable=history.unreadable)
     files.replace(folder / f"reports/{run.file.run_id}.html", html.render(page).encode())
-    files.replace(folder / "metrics.prom", prometheus.render(page, past).encode())
+    files.replace(folder / "metrics.prom", prometheus.render(page, comparison).encode())
     if night % KILL_INTERVAL:
         callback.v2_playbook_on_stats(SimpleNamespace(processed=dict.fromkeys(NAMES, True), failures={}, dark={}, summarize=lambda host: dict.fromkeys(
             ("ok", "failures", "unreachable", "changed"), 0)))

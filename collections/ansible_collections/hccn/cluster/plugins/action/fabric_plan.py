@@ -24,11 +24,11 @@ ARGUMENTS = {
         "host": {"type": "str", "required": True}, "device": {"type": "int"}, "code": {"type": "str", "required": True},
         "message": {"type": "str", "required": True}}},
     "text": {"type": "list", "elements": "str", "default": []},
-    "second_look_of": {"type": "str"},
+    "confirmation_of": {"type": "str"},
 }
 
 SHOWN = 10
-"""Hosts and NPUs that are left out of which a line is shown. The record has all of them."""
+"""Largest number of left-out hosts and NPUs that are displayed. The record counts all of them."""
 
 
 class ActionModule(ControllerAction):
@@ -40,9 +40,9 @@ class ActionModule(ControllerAction):
         _validation, options = self.validate_argument_spec(ARGUMENTS)
         plan = options["plan"]
         if not is_plan(plan):
-            raise AnsibleActionFail("fabric_plan: plan is no pair plan, make it with the filter hccn.cluster.pair_plan")
+            raise AnsibleActionFail("fabric_plan: plan is not a pair plan: create it with the filter hccn.cluster.pair_plan")
         try:
-            found = plan_record(options["run_id"], plan, options["hosts"], options["left_out"], options["text"], options["second_look_of"])
+            found = plan_record(options["run_id"], plan, options["hosts"], options["left_out"], options["text"], options["confirmation_of"])
         except InputError as error:
             raise AnsibleActionFail(f"fabric_plan: {error.sentence()}") from None
         left_out = [line(reason) for reason in options["left_out"][:SHOWN]]

@@ -59,13 +59,13 @@ class ActionModule(BoundedAction):
             lost = _lost(found, fabric)
             empty = 0 if fabric else empty + 1
             if lost is None and empty >= MOST_EMPTY:
-                lost = "nobody has told it anything"
+                lost = "no host has reported to it"
             if lost is not None:
-                return self._ended(result, LOST, f"{reporter} does not tell how far the run is: {lost}", fabric)
+                return self._ended(result, LOST, f"{reporter} cannot report the progress of the run: {lost}", fabric)
             if fabric and fabric["over"]:
                 return self._ended(result, OVER, line(fabric, whole), fabric)
             if time.monotonic() >= end:
-                return self._ended(result, TIMEOUT, f"not over after {options['timeout']:.0f} s{_so_far(fabric, whole)}", fabric)
+                return self._ended(result, TIMEOUT, f"not finished after {options['timeout']:.0f} s{_so_far(fabric, whole)}", fabric)
             if fabric:
                 self._say(result, line(fabric, whole))
 
@@ -78,9 +78,9 @@ class ActionModule(BoundedAction):
             with self.answered_within(wait + answer):
                 found: dict[str, Any] = self._execute_module(module_name="hccn.cluster.rdma_perf_info", module_args=arguments, task_vars=variables)
         except AnsibleError as error:
-            return {"lost": f"it cannot be asked: {error}"}
+            return {"lost": f"it cannot be polled: {error}"}
         if found.get("failed") or found.get("unreachable"):
-            return {"lost": str(found.get("msg") or found.get("module_stderr") or "rdma_perf_info failed there").strip()}
+            return {"lost": str(found.get("msg") or found.get("module_stderr") or "rdma_perf_info failed").strip()}
         self._slowest = max(self._slowest or 0.0, time.monotonic() - began - wait)
         return found
 
@@ -100,14 +100,14 @@ def _lost(found: Mapping[str, Any], fabric: Mapping[str, Any]) -> str | None:
     if "lost" in found:
         return str(found["lost"])
     if found.get("state") == "unknown":
-        return "it has no such run"
+        return "it does not know this run"
     if found.get("fabric") and not fabric:
-        return "it returned something else than the progress of a run"
+        return "its answer does not contain the progress of a run"
     if fabric.get("over"):
         return None
     if not found.get("alive"):
         error = found.get("error")
-        return str(error.get("message")) if isinstance(error, Mapping) else "its runner is gone, and others were still at work"
+        return str(error.get("message")) if isinstance(error, Mapping) else "its runner ended while other hosts were still measuring"
     return f"its runner has written nothing for {fabric['age']:.0f} s" if fabric and is_stale(fabric) else None
 
 

@@ -38,7 +38,7 @@ ARGUMENTS = {
     "relative_floor": {"type": "float", "default": RELATIVE_FLOOR},
     "plan": {"type": "dict"},
     "further_rounds": {"type": "list", "elements": "list", "default": []},
-    "second_look": {"type": "bool", "default": False},
+    "confirmation": {"type": "bool", "default": False},
     "baseline": {"type": "dict"},
     "fail_on": {"type": "str", "choices": list(diagnosis.FAILING), "default": "failed"},
 }
@@ -54,7 +54,7 @@ class ActionModule(ControllerAction):
             ARGUMENTS, mutually_exclusive=[("nodes", "register_name")], required_one_of=[("nodes", "register_name")],
             required_by={"register_name": ["hosts"]})
         if not 0 < options["relative_floor"] < 1:
-            raise AnsibleActionFail(f"relative_floor is {options['relative_floor']}, it must lie between 0 and 1")
+            raise AnsibleActionFail(f"relative_floor is {options['relative_floor']}, it must be between 0 and 1")
         foreign: provenance.Foreign = {}
         results = {host: provenance.measured_by(host, found, foreign) if isinstance(found, Mapping) else found
                    for host, found in self._results(options, task_vars or {}).items()}
@@ -64,14 +64,14 @@ class ActionModule(ControllerAction):
         try:
             found = diagnosis.diagnose(hosts, results, options["floor_gbit_s"], options["relative_floor"], left_out, plan,
                                    options["line_rate_floor"], options["baseline"])
-            further = plan_confirmation_run(plan, found, results) if options["second_look"] and plan else None
+            further = plan_confirmation_run(plan, found, results) if options["confirmation"] and plan else None
         except InputError as error:
             raise AnsibleActionFail(f"fabric_verdict: {error.sentence()}") from None
         result.update(_returned(found, _run_id(options["run_id"], results)))
         if foreign:
             result.update(foreign_records={host: dict(names) for host, names in foreign.items()}, warnings=provenance.sentences(foreign))
         if further and plan:
-            result.update(second_look=further.as_dict(plan), measurements=[])
+            result.update(confirmation=further.as_dict(plan), measurements=[])
             return result
         bad, fabric = found.failing(options["fail_on"])
         if bad or fabric:

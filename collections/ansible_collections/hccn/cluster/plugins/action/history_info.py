@@ -39,9 +39,9 @@ class ActionModule(ControllerAction):
         result = super().run(tmp, task_vars)
         _validated, options = self.validate_argument_spec(argument_spec=ARGUMENT_SPEC)
         if len(options["compare"]) not in (0, 2):
-            raise AnsibleActionFail(f"compare takes two run ids, the earlier one first, and was given {len(options['compare'])}.")
+            raise AnsibleActionFail(f"compare has {len(options['compare'])} run ids. Give two, the earlier one first.")
         if options["limit"] < 1:
-            raise AnsibleActionFail(f"limit is {options['limit']}, it must be 1 or more.")
+            raise AnsibleActionFail(f"limit is {options['limit']}. It must be 1 or more.")
         history = query.History(location.folder(options["history"]), options["limit"])
         try:
             result.update(_answers(history, options))
@@ -58,18 +58,18 @@ def _answers(history: query.History, options: dict[str, Any]) -> dict[str, Any]:
     listed = list(history.newest())
     answers: dict[str, Any] = {
         "changed": False,
-        "runs": [known.about for known in listed],
-        "last_good": next((known.about for known in listed if known.about["good"]), None),
-        "series": history.trends(query.wishes(options["endpoints"], options["pairs"], options["collectives"])),
+        "runs": [known.overview for known in listed],
+        "last_good": next((known.overview for known in listed if known.overview["good"]), None),
+        "series": history.trends(query.trend_queries(options["endpoints"], options["pairs"], options["collectives"])),
         "comparison": runs.compare(*map(history.summary, options["compare"])) if options["compare"] else [],
         **_judged(history, options, listed),
     }
     return {**answers, "unreadable": history.unreadable}
 
 
-def _judged(history: query.History, options: dict[str, Any], listed: list[query.Known]) -> dict[str, Any]:
+def _judged(history: query.History, options: dict[str, Any], listed: list[query.KnownRun]) -> dict[str, Any]:
     if not listed and not options["run_id"]:
         return {"judged_run": None, "verdicts": [], "regressions": []}
     run = reader.choose(history.folder, options["run_id"], location.this_run())
-    past = history.past(run, location.absolute(options["baseline"]) if options["baseline"] else None)
-    return {"judged_run": run.file.run_id, "verdicts": query.verdicts(past), "regressions": [found.as_dict() for found in past.regressions]}
+    comparison = history.compare(run, location.absolute(options["baseline"]) if options["baseline"] else None)
+    return {"judged_run": run.file.run_id, "verdicts": query.verdicts(comparison), "regressions": [found.as_dict() for found in comparison.regressions]}

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Assembles a rank table once for all hosts of its task, checks it, and has ansible.builtin.copy write it on each."""
+"""Assemble and check a rank table once for all hosts of a task, and write it to each host with ansible.builtin.copy."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ ARGUMENTS = {
     "return_content": {"type": "bool", "default": False},
 }
 
-ABOUT_THE_FILE = ("path", "src", "write", "mode", "owner", "group", "reader_uid", "reader_gid", "return_content")
+FILE_OPTIONS = ("path", "src", "write", "mode", "owner", "group", "reader_uid", "reader_gid", "return_content")
 """Options that do not change the table. Only the problems of the name of the path affect the result."""
 
 EXCLUSIVE = [("nodes", "register_name"), *((name, other) for name in ("tables", "src") for other in ("nodes", "register_name")), ("tables", "src"),
@@ -70,11 +70,11 @@ EXCLUSIVE = [("nodes", "register_name"), *((name, other) for name in ("tables", 
 
 
 WRITE_S = 5 * CONNECTION_S
-"""For the few calls on a host that read the state of the file and its folders and write the file."""
+"""The time limit of the calls on a host that read the state of the file and its folders and write the file."""
 
 
 class ActionModule(BoundedAction):
-    """Composes, checks and writes a rank table. Only writing uses the connection, so a refused table makes none."""
+    """Compose, check and write a rank table. Only writing uses the connection, so a refused table opens none."""
 
     _supports_check_mode = True
     _supports_async = False
@@ -88,13 +88,13 @@ class ActionModule(BoundedAction):
             ARGUMENTS, mutually_exclusive=EXCLUSIVE, required_one_of=[("nodes", "hosts", "tables", "src")], required_by={"register_name": "hosts"})
         if options["src"] == "":
             with self.answered_within(WRITE_S):
-                result.update(self._foreseen(options, variables))
+                result.update(self._predicted(options, variables))
             return result
         if options["src"] is not None:
             staged = Path(self._loader.path_dwim(options["src"]))
             result["sha256"] = self._sha256(staged)
         else:
-            made = self._made(options, variables)
+            made = self._made_once(options, variables)
             result.update(made["result"])
             if result.get("failed"):
                 return result
@@ -106,15 +106,15 @@ class ActionModule(BoundedAction):
         with self.answered_within(WRITE_S):
             result.update(self._write(staged, options, variables))
             if options["reader_uid"] is not None and not result.get("failed"):
-                result["problems"] = result.get("problems", []) + as_dicts(self._barrier(result["path"], options, variables))
+                result["problems"] = result.get("problems", []) + as_dicts(self._access_problem(result["path"], options, variables))
         return result
 
-    def _made(self, options: Mapping[str, Any], variables: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the ``result`` of the host and the file ``staged`` with the table, which is made once for all hosts of a task with the same options."""
+    def _made_once(self, options: Mapping[str, Any], variables: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the ``result`` of the host and the path ``staged`` of the table, which is made once for all hosts of a task with the same options."""
         host = variables.get("inventory_hostname")
-        asked = {name: value for name, value in options.items() if name not in ABOUT_THE_FILE}
-        # Hosts of another batch (serial) may have other results under the same name.
-        key = staging.key_of(self._task._uuid, variables.get("ansible_play_batch"), as_dicts(checks.check_name(options["path"])), asked)
+        table_options = {name: value for name, value in options.items() if name not in FILE_OPTIONS}
+        # Hosts of another batch (serial) may have different results in the same variable.
+        key = staging.key_of(self._task._uuid, variables.get("ansible_play_batch"), as_dicts(checks.check_name(options["path"])), table_options)
         folder = Path(constants.DEFAULT_LOCAL_TMP)
         staged = folder / f"rank_table_{key}.json"
 
@@ -122,17 +122,17 @@ class ActionModule(BoundedAction):
             return {"host": host, "staged": str(staged), "result": self._result(options, variables, staged)}
 
         # A retried task must compose the table again.
-        made, own = (make(), True) if self._task.until else staging.once(folder, key, make)
-        if own:
+        made, is_maker = (make(), True) if self._task.until else staging.once(folder, key, make)
+        if is_maker:
             return made
         if made["result"].get("failed"):
-            return {"result": {"failed": True, "msg": f"the rank table is not written, for the reason that is told for {made['host']}", "problems": []}}
+            return {"result": {"failed": True, "msg": f"the rank table is not written, see the error of {made['host']}", "problems": []}}
         return dict(made, result=dict(made["result"], problems=[]))
 
     def _result(self, options: Mapping[str, Any], variables: Mapping[str, Any], staged: Path) -> dict[str, Any]:
         """Compose, check and stage the table."""
         if options["hosts"] is not None and not any(options[name] is not None for name in ("register_name", "nodes", "tables")):
-            return {"failed": True, "msg": "hosts names no results: give register_name too, or nodes, or tables"}
+            return {"failed": True, "msg": "hosts requires register_name, nodes or tables"}
         try:
             composed = compose(options, HostVars(variables.get("hostvars", {})), self._read)
         except HccnError as error:
@@ -150,14 +150,14 @@ class ActionModule(BoundedAction):
         except (OSError, AnsibleError) as error:
             raise InputError(f"cannot be read on the controller: {error}") from error
 
-    def _foreseen(self, options: Mapping[str, Any], variables: dict[str, Any]) -> dict[str, Any]:
+    def _predicted(self, options: Mapping[str, Any], variables: dict[str, Any]) -> dict[str, Any]:
         """Return the expected result of a write in check mode, when the table is not known yet. An existing file counts as unchanged."""
         if not self._task.check_mode:
-            raise AnsibleActionFail("src is empty: that is for check mode, where a table may not be known yet")
+            raise AnsibleActionFail("src is empty, which is allowed only in check mode, where the table may not exist yet")
         path = self._remote_expand_user(options["path"])
         folder = str(PurePosixPath(path).parent)
         if not self._execute_remote_stat(folder, all_vars=variables, follow=True, checksum=False).get("isdir"):
-            return {"failed": True, "changed": False, "path": path, "msg": f"the rank table cannot be written to {path}: {folder} is no folder there"}
+            return {"failed": True, "changed": False, "path": path, "msg": f"the rank table cannot be written to {path}: {folder} is not a folder on the host"}
         found = self._execute_remote_stat(path, all_vars=variables, follow=True, checksum=False)
         return {"changed": not found.get("exists"), "path": path}
 
@@ -196,7 +196,7 @@ class ActionModule(BoundedAction):
         except (KeyError, ValueError, ParseError):
             return None
 
-    def _barrier(self, path: str, options: Mapping[str, Any], variables: dict[str, Any]) -> list[Problem]:
+    def _access_problem(self, path: str, options: Mapping[str, Any], variables: dict[str, Any]) -> list[Problem]:
         """Return a problem if the reader has no access to the file, which may be missing in check mode."""
         def path_mode(name: str) -> access.PathMode | None:
             status = self._execute_remote_stat(name, all_vars=variables, follow=True, checksum=False)

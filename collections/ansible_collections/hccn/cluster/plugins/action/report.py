@@ -66,7 +66,7 @@ def _mode(given: Any) -> int:
     try:
         return files.FILE_MODE if given is None else int(str(given), 8) if isinstance(given, str) else int(given)
     except ValueError:
-        raise AnsibleActionFail(f"mode is {given!r}, it must be octal, such as '0644'.") from None
+        raise AnsibleActionFail(f"mode is {given!r}. It must be an octal number such as '0644'.") from None
 
 
 def _sum(content: bytes | None) -> str:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Call the module ssh_trust with this ansible-playbook as the owner of the run, and remove what ended runs of this controller left behind."""
+"""Call the module ssh_trust with this ansible-playbook as the owner of the run, and remove the keys that ended runs of this controller left behind."""
 
 from __future__ import annotations
 

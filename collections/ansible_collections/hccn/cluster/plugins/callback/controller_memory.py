@@ -13,16 +13,16 @@ version_added: 1.0.0
 author:
   - The hccn.cluster authors (@hccn-cluster)
 description:
-  - Takes effect from the first play on at which the inventory, within C(--limit), has at least 200 hosts. In smaller inventories it does nothing.
+  - Takes effect from the first play at which the inventory, within C(--limit), has at least 200 hosts. In smaller inventories it does nothing.
   - Ansible forks a worker for each host and task. The worker shares the controller's memory as long as neither of them writes to it, and the more memory
     the controller holds, the more a fork costs.
-  - This callback makes each worker begin with C(gc.freeze()). A full garbage collection in a worker writes to every existing object, so the system would
-    copy all of the controller's memory for each worker. The worker's own objects are still collected, and so are those of the controller. See
-    U(https://docs.python.org/3/library/gc.html#gc.freeze). In the playbook C(hccn.cluster.bring_up) with 16 forks, the controller and its workers held
-    558 MiB without and 190 MiB with it for 256 hosts, 870 MiB and 247 MiB for 512.
-  - It also drops the argument specification of a role from the results of its validation. Ansible keeps a copy of the specification, with all of its
-    descriptions, for each host until the last one has been validated, 40 to 140 KiB a host, and every later fork pays for that peak. Callbacks that
-    receive the result of this task later see its arguments without C(argument_spec). Results of validations that failed are not changed.
+  - This callback calls C(gc.freeze()) at the start of each worker. Otherwise, a full garbage collection in a worker writes to every existing object, so that
+    the system copies all of the controller's memory for each worker. Objects that the worker creates are still collected, and so are those of the
+    controller. See U(https://docs.python.org/3/library/gc.html#gc.freeze). In the playbook C(hccn.cluster.bring_up) with 16 forks, the controller and its
+    workers held 558 MiB without and 190 MiB with it for 256 hosts, 870 MiB and 247 MiB for 512.
+  - It also removes the argument specification of a role from the results of its validation. Ansible keeps a copy of the specification, with all of its
+    descriptions, for each host until the last one has been validated, 40 to 140 KiB per host, and this peak makes every later fork more expensive. Callbacks
+    that receive the result of this task later see its arguments without C(argument_spec). Results of failed validations are not changed.
   - It prints nothing and has no options. It applies to all tasks of the process, not only to those of this collection.
 requirements:
   - Enable it in C(ansible.cfg), with C(callbacks_enabled = hccn.cluster.controller_memory) below C([defaults]), or with E(ANSIBLE_CALLBACKS_ENABLED).
@@ -50,7 +50,7 @@ VALIDATION = "ansible.builtin.validate_argument_spec"
 
 
 class CallbackModule(CallbackBase):
-    """Does nothing until a play starts with LEAST_HOSTS hosts in the inventory; a fork handler cannot be removed, so it stays active from then on."""
+    """Do nothing until a play starts with LEAST_HOSTS hosts in the inventory. A fork handler cannot be removed, so it stays active from then on."""
 
     CALLBACK_VERSION = 2.0
     CALLBACK_TYPE = "aggregate"

@@ -9,52 +9,53 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 name: results
 type: aggregate
-short_description: Keeps the results of a run as a history file
+short_description: Store the results of a run in a history file
 version_added: 1.0.0
 author:
   - The hccn.cluster authors (@hccn-cluster)
 description:
-  - Keeps what was measured, one JSON-lines file per run, C(<path>/YYYY/MM/DD/<utc>-<run id>.jsonl). P(hccn.cluster.report#module) makes a page of it.
-  - It knows no tool. It takes the elements of the list C(measurements) in the results of tasks and of loop items whose C(schema) begins with
-    C(hccn.cluster/). A record with the same C(id) is kept once for each host.
-    A record that names no host gets the host of the result as C(source.host).
-  - Verdicts and plans are kept from M(hccn.cluster.fabric_verdict) and M(hccn.cluster.fabric_plan) only, which run on the controller. All other records
-    are kept only from the host that they name as C(source.host). What a host sends in the name of others is dropped with a warning, and so are findings
-    that are not those of a collective.
-  - Failed tasks and unreachable hosts are kept too, as C(event) lines with the first 300 characters of the message.
-  - What a host returns is bounded. A record that is nested deeper than 32 levels, or has more than a million characters and values, is not kept, and neither
-    are those after the first 16 million of one task result. Of a text, the first 65536 characters are. An C(event) C(dropped) says which record of
-    which host is not kept, and why; everything else of the run is kept.
-  - Every task result is on the disk before the play goes on. Until the run is over the file is called C(.jsonl.part); a run that was killed keeps
-    that name and everything up to its last finished task.
-  - Nothing of a result with C(no_log) is kept, no variable and nothing of the environment. The values of variables and of the environment whose names
-    say that they are secrets (C(ansible_password), C(api_token)) and vaulted values are taken out of messages and tool output, too, and so is what looks
-    like a secret (C(password=...), private keys, tokens in headers and addresses). Templates among them are resolved, dictionaries and lists looked
-    through, and variables that a task sets (C(set_fact), C(include_vars), C(register)) are known from then on.
-  - What it cannot know as a secret is kept. These are texts of fewer than 4 characters, numbers below 100000 and words such as C(root) or C(true), secrets
-    under a name that does not say so, values that come from a lookup other than C(env), C(file), C(unvault), C(ini) and C(csvfile), from C(hostvars) or
-    from C(vars) (no server is asked and no program run to learn a secret), secrets more than two levels inside of a variable with another name, or in one
-    with more than 64 entries, secrets of a host of which nothing was kept yet in the messages of another one, and forms of a secret that are encoded (base64),
-    hashed or broken up. Give tasks that handle such values C(no_log).
-  - A secret is found in the forms that quoting gives it, in JSON (also in JSON), YAML, Python's repr, a word of a shell and an address, and line by line.
-    Messages are cut after secrets were taken out of them.
-  - It never fails a play. If the folder cannot be written or the disk is full, it warns once and keeps nothing more in this run. What was kept until then
-    stays a C(.jsonl.part), and a page that a task of the run makes of it says that it is incomplete.
+  - Writes the measurements of each run to one JSON-lines file, C(<path>/YYYY/MM/DD/<utc>-<run id>.jsonl). P(hccn.cluster.report#module) renders a page from
+    it.
+  - It is independent of the measuring tools. It stores the elements of the list C(measurements) in the results of tasks and of loop items whose C(schema)
+    begins with C(hccn.cluster/). A record with the same C(id) is stored once for each host.
+    If a record has no C(source.host), it is set to the host of the result.
+  - Verdicts and plans are accepted only from M(hccn.cluster.fabric_verdict) and M(hccn.cluster.fabric_plan), which run on the controller. All other records
+    are accepted only from the host in their C(source.host). Records that a host returns in the name of others are dropped with a warning, and so are
+    findings that are not those of a collective.
+  - Failed tasks and unreachable hosts are stored as C(event) lines with the first 300 characters of the message.
+  - The results of hosts are limited in size. A record is dropped if it is nested deeper than 32 levels or has more than a million characters and values, and
+    so are all records after the first 16 million of one task result. Strings are truncated to 65536 characters. An C(event) C(dropped) states which
+    record of which host was dropped, and why. The rest of the run is stored.
+  - Every task result is written to the disk before the play continues. Until the run ends, the name of the file ends in C(.jsonl.part). The file of a run that
+    was killed keeps this name and has everything up to the last finished task.
+  - Results with C(no_log), variables and the environment are never stored. In addition, secrets are removed from messages and tool output. Secrets are
+    vaulted values, the values of variables and of the environment whose names indicate a secret (C(ansible_password), C(api_token)), and text that looks like
+    a secret (C(password=...), private keys, tokens in headers and addresses). Templates in these variables are resolved, dictionaries and lists are
+    searched, and variables that a task sets (C(set_fact), C(include_vars), C(register)) are known from then on.
+  - The following secrets cannot be detected and are stored. They are strings of fewer than 4 characters, numbers below 100000 and words such as C(root) or
+    C(true), secrets under a name that does not indicate a secret, values from a lookup other than C(env), C(file), C(unvault), C(ini) and C(csvfile), from
+    C(hostvars) or from C(vars) (no server is queried and no program is run to learn a secret), secrets more than two levels inside a variable with another
+    name, or in one with more than 64 entries, secrets of a host without any stored result so far in the messages of another host, and secrets that are
+    encoded (base64), hashed or split. Set C(no_log) for tasks that handle such values.
+  - A secret is detected in its quoted forms, which are JSON (also nested in JSON), YAML, Python's repr, a shell word and a URL, and line by line.
+    Messages are truncated after secrets have been removed from them.
+  - It never fails a play. If the folder is not writable or the disk is full, it warns once and stores nothing more of this run. The file keeps its name
+    C(.jsonl.part), and a page that a task of the run renders from it is marked as incomplete.
   - Tasks of the same run find their history through the environment variables E(HCCN_RESULTS_FILE) (the C(.jsonl.part) of this run)
     and E(HCCN_RESULTS_DIR) (the folder of all runs), which this callback sets in the process of C(ansible-playbook) when a playbook starts.
-    They are the process's own variables on the controller, not those of the hosts.
-  - Folders are made with mode 0750, files with mode 0640.
-  - When a run is over, older runs are compressed (O(compress_after)) and deleted (O(keep)). The reader takes compressed runs like others.
+    They are variables of that process on the controller, not of the hosts.
+  - Folders are created with mode 0750, files with mode 0640.
+  - At the end of a run, older runs are compressed (O(compress_after)) and deleted (O(keep)). Compressed runs can be read like others.
   - The lines of a file are described by the JSON Schemas in C(docs/schemas) of the collection.
 requirements:
   - Enable it in C(ansible.cfg), with C(callbacks_enabled = hccn.cluster.results) below C([defaults]), or with E(ANSIBLE_CALLBACKS_ENABLED).
 options:
   path:
     description:
-      - The folder of the history. It may be shared by many controllers, each run has a file of its own.
-      - Under AWX it must be a mounted folder (C(Paths to expose to isolated jobs), or a volume of the container group), since the file system of an
-        execution environment is thrown away after the job. Set E(HCCN_RESULTS_PATH) in the extra environment variables of the jobs.
-        Where nothing can be mounted, the role P(hccn.cluster.report#role) sends run and page to a results host.
+      - Folder of the history. Several controllers can share it, since each run has a separate file.
+      - Under AWX, it must be a mounted folder (C(Paths to expose to isolated jobs), or a volume of the container group), since the file system of an
+        execution environment is discarded after the job. Set E(HCCN_RESULTS_PATH) in the extra environment variables of the jobs.
+        If no folder can be mounted, the role P(hccn.cluster.report#role) can send run and page to a results host.
     type: path
     default: ~/.local/share/hccn.cluster/history
     env:
@@ -66,8 +67,8 @@ options:
       - name: hccn_results_path
   run_id:
     description:
-      - The name of the run, up to 64 letters, digits, dots, dashes and underscores. It should be different for each run.
-      - Without it, C(awx-) and the value of E(JOB_ID), which AWX sets in its jobs; else the time and 64 random bits.
+      - Name of the run, up to 64 letters, digits, dots, dashes and underscores. It should be different for each run.
+      - The default is C(awx-) followed by the value of E(JOB_ID), which AWX sets in its jobs, or else the time and 64 random bits.
     type: str
     env:
       - name: HCCN_RUN_ID
@@ -78,7 +79,7 @@ options:
       - name: hccn_run_id
   show_path:
     description:
-      - Print one line at the end of the run with the number of records and the path of the file. It is printed with C(-v) in any case.
+      - Whether to print one line at the end of the run with the number of records and the path of the file. With C(-v), it is always printed.
     type: bool
     default: false
     env:
@@ -90,7 +91,7 @@ options:
       - name: hccn_results_show_path
   compress_after:
     description:
-      - Days after which a run is compressed with gzip. 0 for never.
+      - Days after which a run is compressed with gzip. V(0) disables compression.
     type: int
     default: 30
     env:
@@ -102,7 +103,7 @@ options:
       - name: hccn_results_compress_after
   keep:
     description:
-      - Days after which a run is deleted, with the pages that lie in C(reports). 0 for never.
+      - Days after which a run is deleted, together with its pages in C(reports). V(0) disables deletion.
     type: int
     default: 0
     env:
@@ -113,8 +114,8 @@ options:
     vars:
       - name: hccn_results_keep
 notes:
-  - Options as variables are read by ansible-core 2.21 and later, and only from extra variables.
-  - A run that is interrupted (C(Ctrl-C), SIGTERM, SIGKILL) never comes to its statistics, so its file stays a C(.jsonl.part).
+  - Options given as variables require ansible-core 2.21 or later, and must be extra variables.
+  - A run that is interrupted (C(Ctrl-C), SIGTERM, SIGKILL) does not reach its statistics, so its file keeps the name C(.jsonl.part).
 seealso:
   - module: hccn.cluster.report
 """
@@ -174,7 +175,7 @@ MOST_OF_KEY = 1000
 
 
 class CallbackModule(CallbackBase):
-    """Writes records and events as they arrive, and prints the final summary."""
+    """Write records and events as they arrive, and print the final summary."""
 
     CALLBACK_VERSION = 2.0
     CALLBACK_TYPE = "aggregate"
@@ -261,7 +262,8 @@ class CallbackModule(CallbackBase):
         job = os.environ.get("JOB_ID")
         wanted = self.get_option("run_id") or (f"awx-{job}" if job else "")
         if wanted and not is_run_id(wanted):
-            self._display.warning(f"hccn.cluster.results: {wanted!r} cannot be a run id (letters, digits, ._- only), one is made instead.")
+            self._display.warning(f"hccn.cluster.results: {wanted!r} is not a valid run id (only letters, digits and ._- are allowed). "
+                                  "A generated id is used instead.")
             wanted = ""
         return wanted or new_run_id()
 
@@ -343,11 +345,11 @@ class CallbackModule(CallbackBase):
         """Compress and delete old runs. A folder that does not permit it causes a warning only."""
         days = self.get_option("compress_after"), self.get_option("keep")
         try:
-            refused = retention.apply(path.parents[3], datetime.datetime.now(datetime.timezone.utc), *days).refused
+            refused = retention.apply(path.parents[3], datetime.datetime.now(datetime.timezone.utc), *days).errors
         except OSError as error:
             refused = [str(error)]
         if refused:
-            self._display.warning(f"hccn.cluster.results cannot tidy up the history: {some(refused, 1)}")
+            self._display.warning(f"hccn.cluster.results cannot compress or delete old runs of the history: {some(refused, 1)}")
 
     @contextlib.contextmanager
     def _never_raising(self, result: Any = None) -> Iterator[None]:
@@ -375,7 +377,7 @@ class CallbackModule(CallbackBase):
         self._lost = reason
         # Tells later tasks that the history of this run is incomplete.
         os.environ[LOST_VARIABLE] = reason
-        self._display.warning(f"hccn.cluster.results keeps nothing more of this run: {reason}")
+        self._display.warning(f"hccn.cluster.results stores nothing more of this run: {reason}")
 
 
 def _content(result: Any) -> dict[str, Any]:

@@ -22,7 +22,7 @@ attributes:
     platforms: linux
 """
 
-    # Reads only: nothing to change, so nothing to predict.
+    # For modules that only read.
     INFO = r"""
 options: {}
 attributes:

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""Options of all modules that talk to ClusterD, and of those that read Kubernetes."""
+"""Options of the modules that call ClusterD or read from Kubernetes."""
 
 from __future__ import annotations
 
@@ -11,54 +11,54 @@ class ModuleDocFragment:
 options:
   server:
     description:
-      - Address of ClusterD, a name or an IP address, with C(:port) where it is not 8899.
-      - Within the cluster that is C(clusterd-grpc-svc.mindx-dl.svc.cluster.local).
+      - Name or IP address of ClusterD, with C(:port) if the port is not 8899.
+      - Within the cluster, the name is C(clusterd-grpc-svc.mindx-dl.svc.cluster.local).
     type: str
   tls:
     description:
-      - Whether to speak TLS. ClusterD itself has none. Its security guide puts an nginx before it, which also asks for O(client_cert).
-      - O(ca_cert) and O(client_cert) imply it.
+      - Use TLS. ClusterD has no TLS, but its security guide recommends an nginx in front of it, which also requires O(client_cert).
+      - O(ca_cert) and O(client_cert) imply this option.
     type: bool
     default: false
   ca_cert:
     description:
-      - File with the CA certificates, in PEM, that the server's certificate is checked by. Without it those of gRPC are taken.
+      - File with the CA certificates in PEM that verify the certificate of the server. By default those of gRPC are used.
     type: path
   client_cert:
     description:
-      - File with the certificate that is shown to the server, in PEM, for mutual TLS.
+      - File with the client certificate in PEM for mutual TLS.
     type: path
   client_key:
     description:
-      - File with the key of O(client_cert), in PEM.
+      - File with the key of O(client_cert) in PEM.
     type: path
   server_name:
     description:
-      - The name in the server's certificate, where O(server) is another one.
+      - Name in the certificate of the server, if it differs from O(server).
     type: str
   timeout:
     description:
-      - Seconds that a call to ClusterD, or a list of the Kubernetes API with all of its pages, may take.
+      - Timeout in seconds of a call to ClusterD, or of a list of the Kubernetes API with all of its pages.
     type: int
     default: 30
 requirements:
-  - grpcio 1.51 or newer and protobuf 3.20 or newer, with the Python that runs the module, to talk to ClusterD
+  - grpcio 1.51 or newer and protobuf 3.20 or newer for the Python that runs the module, to call ClusterD
   - PyYAML, to read a kubeconfig
 notes:
-  - Run it on the controller, with C(delegate_to=localhost) and the interpreter of the playbook, or anywhere from where ClusterD can be reached.
-  - Proven on a stand-in that was written from ClusterD's sources. Not run with a real ClusterD yet.
+  - Run the module on the controller, with C(delegate_to=localhost) and the interpreter of the playbook, or on any host that can reach ClusterD.
+  - Tested with a simulator that was written from the sources of ClusterD. Not tested with a real ClusterD yet.
 """
 
     KUBERNETES = r"""
 options:
   kubeconfig:
     description:
-      - File that says how to reach the Kubernetes API. By default the first of the variable E(KUBECONFIG), then C(~/.kube/config), then the account
-        of the pod that this runs in.
-      - Tokens, client certificates and credential plugins are understood. Old C(auth-provider) entries and C(proxy-url) are not.
+      - The kubeconfig for the Kubernetes API. By default the first file of the variable E(KUBECONFIG), then C(~/.kube/config), then the service account
+        of the pod in which the module runs.
+      - Tokens, client certificates and credential plugins are supported. Entries C(auth-provider) and C(proxy-url) are not.
     type: path
   context:
     description:
-      - Context of the kubeconfig. By default the current one.
+      - Context of the kubeconfig. By default the current context.
     type: str
 """

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""The option that says which NPU hangs on which leaf and QDD."""
+"""The option that describes which NPUs are connected to which leaf and QDD."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ class ModuleDocFragment:
 options:
   topology:
     description:
-      - Which NPUs hang on which leaf switch, and by which module (QDD). Nothing tells it by itself, so it is written down once, for instance in the
+      - Which NPUs are connected to which leaf switch, and by which module (QDD). This cannot be discovered, so describe it once, for example in the
         inventory.
     type: list
     elements: dict
@@ -23,16 +23,16 @@ options:
         required: true
       backup:
         description:
-          - The leaf that takes over. For people only.
+          - The leaf that takes over. This is informational.
         type: str
       nodes:
         description:
-          - The nodes for which this entry holds, by their names in Kubernetes. Without it, all.
+          - Names in Kubernetes of the nodes to which this entry applies. By default it applies to all nodes.
         type: list
         elements: str
       qdds:
         description:
-          - The modules that hang on the leaf.
+          - The modules that are connected to the leaf.
         type: list
         elements: dict
         required: true
@@ -44,11 +44,11 @@ options:
             required: true
           backup:
             description:
-              - The module that takes over, port by port. For people only.
+              - The module that takes over, port by port. This is informational.
             type: str
           ports:
             description:
-              - The NPU of each of the ports V(A) and V(B), by physical id.
+              - The physical id of the NPU on each of the ports V(A) and V(B).
             type: dict
             required: true
 """

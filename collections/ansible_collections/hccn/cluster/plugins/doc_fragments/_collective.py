@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Options of the modules that measure a collective, whatever the tool."""
+"""Options of the modules that measure a collective, independent of the tool."""
 
 from __future__ import annotations
 
@@ -10,71 +10,70 @@ class ModuleDocFragment:
 options:
   host_names:
     description:
-      - What the record calls the hosts, one name for each of O(hosts) in the same order. One name where O(hosts) is empty.
-      - Give the inventory's names, so that history and report know whose result it is. By default O(hosts), or this host's own name.
+      - Names of the hosts in the record, one for each of O(hosts) in the same order, or one name if O(hosts) is empty.
+      - Use the names of the inventory, so that history and report can assign the results. By default O(hosts), or the name of this host.
     type: list
     elements: str
     default: []
   iterations:
     description:
-      - Iterations of which a size's time is the mean.
+      - Number of measured iterations. The time of a size is their mean.
     type: int
     default: 20
   mpirun:
     description:
       - Name or path of C(mpirun). A bare name is looked up in C(PATH), then in C(/usr/local/mpich/bin) and C(/usr/local/openmpi/bin).
-      - MPICH and Open MPI are told apart by what C(mpirun --version) says.
+      - MPICH and Open MPI are distinguished by C(mpirun --version).
     type: str
     default: mpirun
   timeout:
     description:
-      - Seconds that the collective may take. With O(hosts), all of them are asked then how their ranks are, so that a host that hangs is named.
-        C(mpirun) ends the ranks on all hosts 8 seconds later. If it does not, it is killed after 15 more.
-      - O(check_hosts) may take up to 70 seconds before.
+      - Maximum duration of the collective in seconds. After that, the ranks are probed on all of O(hosts), so that the error names a host that hangs.
+        C(mpirun) ends the ranks on all hosts 8 seconds later. If it does not, it is killed after another 15 seconds.
+      - O(check_hosts) may take up to 70 seconds before that.
     type: int
     default: 600
   check_hosts:
     description:
-      - Whether O(hosts) are looked at first. Each has to take a login by C(ssh) within 5 seconds, and those that do not are named with the reason, where MPICH
-        would wait until O(timeout). Then C(printenv) is started on them by C(mpirun), to see that every host starts its processes and that they are where
-        they were asked for.
-      - The logins are made as C(mpirun) makes them, with the program and options that E(HYDRA_LAUNCHER_EXEC), E(HYDRA_LAUNCHER_EXTRA_ARGS),
-        E(OMPI_MCA_plm_rsh_agent) and E(OMPI_MCA_plm_rsh_args) name, and not at all where it starts ranks by a batch system.
+      - Check O(hosts) first. Each must accept a login by C(ssh) within 5 seconds, otherwise the error names the host and the reason, while MPICH alone
+        would wait until O(timeout). Then C(mpirun) starts C(printenv) on the hosts, to check that every host starts the requested number of processes.
+      - The logins use the same program and options as C(mpirun), which are set by E(HYDRA_LAUNCHER_EXEC), E(HYDRA_LAUNCHER_EXTRA_ARGS),
+        E(OMPI_MCA_plm_rsh_agent) and E(OMPI_MCA_plm_rsh_args). They are not checked if C(mpirun) starts ranks by a batch system.
     type: bool
     default: true
   run_id:
     description:
-      - The first part of the record's id. Records of one run share it.
-      - By default made of the time and a random number.
+      - The first part of the id of the record. All records of a run have the same.
+      - By default generated from the time and a random number.
     type: str
   attempt:
     description:
-      - The last part of the record's id. Tells runs of the same operation with the same O(run_id) apart.
+      - The last part of the id of the record. It distinguishes runs of the same operation with the same O(run_id).
     type: int
     default: 1
   groups:
     description:
-      - Which groups of O(hosts) are measured, each as a record of its own. C(context.group) of the record tells them apart.
-      - V(all) is one run over all of them, which is made in any case, and first.
-      - V(scaling) also measures the first 2, 4, 8, ... of them.
-      - V(rails) also measures one device of each host at a time, the first of all hosts, the second, and so on, with one rank a host.
-      - The first group that fails ends it.
+      - The groups of O(hosts) to measure. Each group has its own record, with the group in C(context.group).
+      - V(all) is one run over all hosts. It is always measured, as the first group.
+      - V(scaling) also measures the first 2, 4, 8, ... hosts.
+      - V(rails) also measures one device of each host at a time, the first device of all hosts, then the second, and so on, with one rank per host.
+      - If a group fails, the following groups are not measured.
     type: list
     elements: str
     choices: [all, scaling, rails]
     default: [all]
   isolate:
     description:
-      - Whether to search the hosts that make the collective slow, where it is. Groups of half the hosts are measured, then of the slow half, filled up with
-        hosts that are proven good to groups of the same size, until the smallest set is found that is slow with good partners. The largest of O(sizes) is
-        measured only.
-      - It costs about two groups for each doubling of the hosts. Do it where every pair of hosts is known to be good, since a bad link is found
-        faster by P(hccn.cluster.check_fabric#role).
+      - Search for the hosts that make a slow collective slow. The search measures groups of half of the hosts, then parts of the slow half, filled up with
+        hosts that are known to be good to groups of the same size, until it finds the smallest set that is slow with good partners. Only the largest of
+        O(sizes) is measured.
+      - The search measures about two groups for each doubling of the number of hosts. Use it if every pair of hosts is known to be good, since
+        P(hccn.cluster.check_fabric#role) finds a bad link faster.
     type: bool
     default: false
   floor_gbyte_s:
     description:
-      - Bus bandwidth in 10^9 bytes per second, at the largest size, below which a group is slow. A log is held to it, too.
+      - Bus bandwidth in 10^9 bytes per second at the largest size, below which a group is slow. It also applies to a log.
     type: float
   relative_floor:
     description:
@@ -84,17 +83,17 @@ options:
     default: 0.7
   isolate_budget:
     description:
-      - How many groups O(isolate) may measure in its search. What is known by then is told.
+      - Maximum number of groups that O(isolate) may measure in its search. The result then contains what was found so far.
     type: int
     default: 40
   ssh_identity:
     description:
-      - Path of the private key on this host to log in to O(hosts) with, and no other. M(hccn.cluster.ssh_trust) makes one for a single run.
-      - By default whatever C(ssh) uses by itself.
+      - Path of the private key on this host for the logins to O(hosts). No other key is used. M(hccn.cluster.ssh_trust) creates a key for a single run.
+      - By default the keys that C(ssh) uses itself.
     type: path
   ssh_known_hosts:
     description:
-      - Lines for C(known_hosts) by which the hosts are known, and no others.
+      - Lines in the format of C(known_hosts) with the host keys of O(hosts). No other host keys are accepted.
     type: list
     elements: str
     default: []

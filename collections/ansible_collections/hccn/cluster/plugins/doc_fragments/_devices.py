@@ -11,8 +11,8 @@ class ModuleDocFragment:
 options:
   devices:
     description:
-      - Physical ids of the NPUs, as C(hccn_tool -i) takes them. Single ids and ranges such as V(0-7).
-      - V(all) stands for every NPU of the host, as C(npu-smi) and C(/dev/davinci*) show them.
+      - Physical ids of the NPUs, as passed to C(hccn_tool -i). Single ids and ranges such as V(0-7) are accepted.
+      - V(all) selects every NPU of the host that C(npu-smi) or, where it is missing, C(/dev/davinci*) shows.
     type: list
     elements: str
     default: [all]
@@ -28,18 +28,18 @@ options:
     default: npu-smi
   timeout:
     description:
-      - Seconds that one call of C(hccn_tool) may take. A device that is not ready would keep the tool waiting for 300 seconds.
+      - Timeout of one call of C(hccn_tool) in seconds. The tool itself waits 300 seconds for a device that is not ready.
     type: int
     default: 30
   fail_on:
     description:
-      - When the module fails, after all devices were tried. The results of all devices are returned in any case.
-      - V(any) when a device failed, V(all) when every device failed, V(none) never for a device's sake.
+      - When the module fails. All devices are tried first, and the results of all devices are returned in any case.
+      - With V(any) the module fails if any device failed, with V(all) only if every device failed. With V(none) a failed device never fails the module.
     type: str
     choices: [any, all, none]
 """
 
-    # All members but hccn_conf itself, where the file is O(path).
+    # For all members except hccn_conf, where the option is O(path).
     CONF = r"""
 options:
   hccn_conf:
@@ -49,29 +49,30 @@ options:
     default: /etc/hccn.conf
 """
 
-    # Members that set something or send test traffic.
+    # For members that change a device or send test traffic.
     BUSY = r"""
 options:
   allow_busy:
     description:
-      - Whether devices that are at work may be touched. A device is at work when C(npu-smi) shows a process on it or it has queue pairs.
-      - With V(false) such a device is refused with its pid, and so is every device when C(npu-smi) cannot tell.
-      - Modules that set something ask about each device right before its first set, so a job that started during the task is left alone too. The
-        remaining sets of that device follow without asking again.
+      - Whether busy devices may be changed or tested. A device is busy if C(npu-smi) shows a process on it or if it has queue pairs.
+      - With V(false) a busy device is refused, and the error names the pid of its process. If C(npu-smi) cannot report the processes, every device is
+        refused.
+      - Modules that change devices check each device right before its first change, so a job that started during the task is not disturbed. The
+        other changes of that device follow without another check.
     type: bool
     default: false
 """
 
-    # Members that the role bring_up changes a host with.
+    # For members that the role bring_up uses to change a host.
     PREVIOUS = r"""
 options:
   keep_previous:
     description:
-      - Before the first set, save on the host what is there now, for the role P(hccn.cluster.restore#role). What was saved survives when the module or
-        the controller is killed, and a loss of power. The file is the path of C(hccn.conf) with C(.restore.json) appended, mode 0600.
-      - While the change is unfinished, which is while a file C(.restore.unfinished) exists beside it, later calls only add what was not saved yet.
-        The role P(hccn.cluster.bring_up#role) removes that file when it has changed all that it was to change.
-      - Nothing is set where nothing can be saved.
+      - Save the current settings on the host before the first change, for the role P(hccn.cluster.restore#role). The saved settings survive if the
+        module or the controller is killed, and a power loss. The file is the path of C(hccn.conf) with C(.restore.json) appended, mode 0600.
+      - A file with the suffix C(.restore.unfinished) beside it marks a change that is not finished. As long as it exists, later calls only add
+        settings that are not saved yet. The role P(hccn.cluster.bring_up#role) removes this file when all its changes are done.
+      - Nothing is changed if the current settings cannot be saved.
     type: bool
     default: false
 """

@@ -1,56 +1,56 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The input of the filters that make manifests for Kubernetes. What their pods have in common stands in both, since documentation must be plain text."""
+"""The input of the filters that create manifests for Kubernetes. Both texts repeat the common options, since documentation must be a literal."""
 
 from __future__ import annotations
 
 
 class ModuleDocFragment:
-    """``hccn.cluster._job`` for collectives, ``hccn.cluster._job.runners`` for the check of a fabric."""
+    """``hccn.cluster._job`` for collectives, ``hccn.cluster._job.runners`` for a fabric check."""
 
     DOCUMENTATION = r"""
 options:
   _input:
     description:
-      - The job, a dictionary of the keys below. Keys that are not known are refused.
+      - The job, a dictionary with the keys below. Unknown keys are an error.
     type: dict
     required: true
     suboptions:
       image:
         description:
-          - Image of all pods. It holds C(sshd) and C(ssh), a shell, the MPI of O(_input.mpi) and the programs of O(_input.tool).
-          - Logins of root by key must be allowed in its C(sshd_config).
+          - Image of all pods. It must contain C(sshd) and C(ssh), a shell, the MPI of O(_input.mpi) and the programs of O(_input.tool).
+          - Its C(sshd_config) must allow root to log in with a key.
         type: str
         required: true
       nodes:
         description:
-          - Names of the nodes that take part, as in their label C(kubernetes.io/hostname). One worker pod is put on each.
+          - Names of the nodes that take part, as in their label C(kubernetes.io/hostname). Each runs one worker pod.
         type: list
         elements: str
         default: []
       replicas:
         description:
-          - Number of worker pods, for any nodes. Left out with O(_input.nodes).
+          - Number of worker pods on nodes that the scheduler selects. Omit it if O(_input.nodes) is given.
         type: int
       name:
         description:
-          - Name of the job and, with its pods' host names, of its service. Unique in the namespace.
+          - Name of the job and of the service for the host names of its pods. It must be unique in the namespace.
         type: str
         default: hccn-collective
       tool:
         description:
-          - What measures.
+          - Tool that measures.
         type: str
         choices: [hccl_test, nccl_tests]
         default: hccl_test
       tool_dir:
         description:
-          - Folder of the programs in the image, as O(hccn.cluster.hccl_perf#module:hccl_test_dir). For V(nccl_tests) the programs lie in its folder C(build).
-          - By default C(/usr/local/Ascend/cann/tools/hccl_test) for V(hccl_test), and the image's C(PATH) for V(nccl_tests).
+          - Folder of the programs in the image, as O(hccn.cluster.hccl_perf#module:hccl_test_dir). With V(nccl_tests), they are in its subfolder C(build).
+          - The default is C(/usr/local/Ascend/cann/tools/hccl_test) for V(hccl_test), and the C(PATH) of the image for V(nccl_tests).
         type: str
       operation:
         description:
-          - The collective. This and the next keys are those of M(hccn.cluster.hccl_perf) or M(hccn.cluster.nccl_perf), with the same defaults.
+          - The collective. This and the following keys are options of M(hccn.cluster.hccl_perf) or M(hccn.cluster.nccl_perf), with the same defaults.
         type: str
         default: all_reduce
       ranks_per_host:
@@ -60,7 +60,7 @@ options:
         default: 8
       gpus_per_process:
         description:
-          - GPUs that one process works. For V(nccl_tests) only.
+          - GPUs per process. For V(nccl_tests) only.
         type: int
         default: 1
       sizes:
@@ -82,12 +82,12 @@ options:
         type: str
       reduction:
         description:
-          - What the reducing operations do.
+          - Reduction of the operations that reduce.
         type: str
         default: sum
       root:
         description:
-          - The root rank.
+          - Root rank.
         type: int
         default: 0
       check:
@@ -97,18 +97,18 @@ options:
         default: true
       environment:
         description:
-          - Variables for C(mpirun) and the ranks, with the names that the module of the tool takes.
-          - C(HCCL_IF_IP) is refused, since all ranks would get the address of one host. With O(_input.host_network) every worker gets its own.
+          - Variables for C(mpirun) and the ranks. The names are those that the module of the tool accepts.
+          - C(HCCL_IF_IP) is an error, since all ranks would get the address of one host. With O(_input.host_network), it is set for every worker.
         type: dict
         default: {}
       timeout:
         description:
-          - Seconds that the collective may take.
+          - Time limit for the collective in seconds.
         type: int
         default: 600
       start_timeout:
         description:
-          - Seconds that the workers may take from the launcher's start until they take logins.
+          - Time limit in seconds from the start of the launcher until the workers accept logins.
         type: int
         default: 300
       mpi:
@@ -124,35 +124,35 @@ options:
         default: mpirun
       resource:
         description:
-          - The device plugin's resource. By default V(huawei.com/Ascend910) for V(hccl_test) and V(nvidia.com/gpu) for V(nccl_tests).
-            The 950 has V(huawei.com/npu), Huawei Cloud CCE V(huawei.com/ascend-1980).
+          - Resource of the device plugin. The default is V(huawei.com/Ascend910) for V(hccl_test) and V(nvidia.com/gpu) for V(nccl_tests).
+            Use V(huawei.com/npu) for the 950, and V(huawei.com/ascend-1980) on Huawei Cloud CCE.
         type: str
       devices_per_pod:
         description:
-          - How many of O(_input.resource) a worker asks for. By default O(_input.ranks_per_host).
+          - Quantity of O(_input.resource) that each worker requests. The default is O(_input.ranks_per_host).
         type: int
       queue:
         description:
-          - Volcano's queue. Of an MPIJob the queue of its pod group, without effect where the operator runs without gang scheduling.
+          - Volcano queue. For an MPIJob, it is the queue of the pod group and has no effect if the operator runs without gang scheduling.
         type: str
         default: default
       scheduler:
         description:
-          - Scheduler of the pods. By default V(volcano) for a Volcano Job, and for an MPIJob what the operator sets.
+          - Scheduler of the pods. The default is V(volcano) for a Volcano Job, and the setting of the operator for an MPIJob.
         type: str
       one_per_node:
         description:
-          - Whether no two workers may be on one node.
+          - Whether each worker must run on a different node.
         type: bool
         default: true
       host_network:
         description:
-          - Whether workers use the network of their node. The launcher never does, since its port would bar a worker from the node.
+          - Whether workers use the network of their node. The launcher never does, since its port would conflict with that of a worker on the same node.
         type: bool
         default: false
       ssh_port:
         description:
-          - Port of the workers' C(sshd). By default 22, with O(_input.host_network) 2222.
+          - Port of C(sshd) in the workers. The default is 22, or 2222 with O(_input.host_network).
         type: int
       sshd:
         description:
@@ -161,27 +161,27 @@ options:
         default: /usr/sbin/sshd
       security_context:
         description:
-          - Security context of the workers' container. By default the capability C(IPC_LOCK) for V(nccl_tests), nothing for V(hccl_test).
+          - Security context of the worker containers. The default is the capability C(IPC_LOCK) for V(nccl_tests), and none for V(hccl_test).
         type: dict
       mounts:
         description:
-          - What of the node is mounted into the workers, each with C(name), C(host_path), C(mount_path) (by default the same), C(type) and
-            C(read_only) (by default V(true)).
-          - By default, for V(hccl_test), the driver C(/usr/local/Ascend/driver), the file C(/etc/hccn.conf), and C(hccn_tool) as C(/usr/bin/hccn_tool).
+          - Files and folders of the node to mount into the workers, each with C(name), C(host_path), C(mount_path) (default C(host_path)), C(type) and
+            C(read_only) (default V(true)).
+          - The default for V(hccl_test) is the driver C(/usr/local/Ascend/driver), the file C(/etc/hccn.conf), and C(hccn_tool) as C(/usr/bin/hccn_tool).
         type: list
         elements: dict
       shm_size:
         description:
-          - Size of C(/dev/shm), which lies in memory. Empty sets no limit of its own.
+          - Size limit of C(/dev/shm), which is in memory. If it is empty, no limit is set.
         type: str
       rank_table:
         description:
-          - Whether the ConfigMap C(rings-config-NAME), which Ascend Operator fills, is made and mounted. C(hccl_test) itself needs none.
+          - Whether to create and mount the ConfigMap C(rings-config-NAME), which Ascend Operator fills. C(hccl_test) itself does not need it.
         type: bool
         default: false
       keep_seconds:
         description:
-          - Seconds after its end when the cluster deletes the job by itself, should nobody else.
+          - Seconds after which the cluster deletes the ended job if it still exists.
         type: int
         default: 3600
       namespace:
@@ -191,7 +191,7 @@ options:
         default: default
       resources:
         description:
-          - More resources of a pod with devices, by name, as requests and limits, for example C(cpu), C(memory) or C(rdma/hca).
+          - Additional resources of a pod with devices, by name, as requests and limits, for example C(cpu), C(memory) or C(rdma/hca).
         type: dict
         default: {}
       priority_class:
@@ -200,7 +200,7 @@ options:
         type: str
       labels:
         description:
-          - Labels of all objects, for example C(ring-controller.atlas), which MindCluster's scheduler plugin wants.
+          - Labels of all objects, for example C(ring-controller.atlas), which the scheduler plugin of MindCluster requires.
         type: dict
         default: {}
       annotations:
@@ -210,7 +210,7 @@ options:
         default: {}
       node_selector:
         description:
-          - Labels of the nodes that the pods may run on, for example C(accelerator-type).
+          - Labels that a node must have to run the pods, for example C(accelerator-type).
         type: dict
         default: {}
       tolerations:
@@ -221,12 +221,12 @@ options:
         default: []
       image_pull_policy:
         description:
-          - When the image is pulled.
+          - Image pull policy.
         type: str
         default: IfNotPresent
       image_pull_secrets:
         description:
-          - Names of secrets for the registry.
+          - Names of the image pull secrets.
         type: list
         elements: str
         default: []
@@ -236,7 +236,7 @@ options:
         type: str
 
 notes:
-  - The manifests were checked against the published schemas of the resources. They were not run on a cluster with NPUs or GPUs.
+  - The manifests are validated against the published schemas of the resources. They were not tested on a cluster with NPUs or GPUs.
 seealso:
   - module: hccn.cluster.hccl_perf
   - module: hccn.cluster.nccl_perf
@@ -246,13 +246,13 @@ seealso:
 options:
   _input:
     description:
-      - The pods, a dictionary of the keys below. Keys that are not known are refused.
+      - The pods, a dictionary with the keys below. Unknown keys are an error.
     type: dict
     required: true
     suboptions:
       image:
         description:
-          - Image of all pods. It holds a shell and Python 3.7 or newer, and what the mounted tools need to run.
+          - Image of all pods. It must contain a shell, Python 3.7 or newer, and the dependencies of the mounted tools.
         type: str
         required: true
       nodes:
@@ -263,58 +263,58 @@ options:
         required: true
       hosts:
         description:
-          - What the inventory calls the nodes, in the same order. By default O(_input.nodes).
+          - Inventory names of the nodes, in the same order. The default is O(_input.nodes).
         type: list
         elements: str
       name:
         description:
-          - The beginning of the pods' names. Unique in the namespace.
+          - Prefix of the pod names. It must be unique in the namespace.
         type: str
         default: hccn-fabric
       devices_per_pod:
         description:
-          - How many of O(_input.resource) a pod asks for, which is all that a node has.
+          - Quantity of O(_input.resource) that each pod requests. It should be all devices of a node.
         type: int
         default: 8
       resource:
         description:
-          - The device plugin's resource. The 950 has V(huawei.com/npu), Huawei Cloud CCE V(huawei.com/ascend-1980).
+          - Resource of the device plugin. Use V(huawei.com/npu) for the 950, and V(huawei.com/ascend-1980) on Huawei Cloud CCE.
         type: str
         default: huawei.com/Ascend910
       queue:
         description:
-          - Volcano's queue. With it, a C(PodGroup) is made, and Volcano places the pods.
+          - Volcano queue. If it is given, a C(PodGroup) is created and Volcano schedules the pods.
         type: str
       scheduler:
         description:
-          - Scheduler of the pods. By default V(volcano) with O(_input.queue), and the cluster's own without.
+          - Scheduler of the pods. The default is V(volcano) with O(_input.queue), otherwise the default scheduler of the cluster.
         type: str
       host_network:
         description:
-          - Whether the pods use the network of their node. Otherwise the cluster's network must let the pods reach each other at one port.
+          - Whether the pods use the network of their node. Otherwise the cluster network must allow connections between the pods on one port.
         type: bool
         default: true
       security_context:
         description:
-          - Security context of the container, for example C(privileged), where the container runtime gives C(hccn_tool) no access to the devices.
+          - Security context of the container, for example C(privileged) if the container runtime does not give C(hccn_tool) access to the devices.
         type: dict
         default: {}
       mounts:
         description:
-          - What of the node is mounted, each with C(name), C(host_path), C(mount_path) (by default the same), C(type) and C(read_only) (by default V(true)).
-            O(_input.state_dir) is mounted besides.
-          - By default the driver C(/usr/local/Ascend/driver), the file C(/etc/hccn.conf), and C(hccn_tool) as C(/usr/bin/hccn_tool). Add C(npu-smi)
-            where the container runtime does not.
+          - Files and folders of the node to mount, each with C(name), C(host_path), C(mount_path) (default C(host_path)), C(type) and C(read_only) (default
+            V(true)). O(_input.state_dir) is always mounted.
+          - The default is the driver C(/usr/local/Ascend/driver), the file C(/etc/hccn.conf), and C(hccn_tool) as C(/usr/bin/hccn_tool). Add C(npu-smi) if
+            the container runtime does not provide it.
         type: list
         elements: dict
       state_dir:
         description:
-          - Folder of the node that keeps the journals, so that what a pod that was killed has left is put right from the next.
+          - Folder of the node for the journals, from which the next pod repairs the state that a killed pod left behind.
         type: str
         default: /var/lib/hccn.cluster
       lifetime:
         description:
-          - Seconds after which the cluster ends the pods, should nobody have deleted them.
+          - Seconds after which the cluster terminates the pods if they still exist.
         type: int
         default: 7200
       namespace:
@@ -324,7 +324,7 @@ options:
         default: default
       resources:
         description:
-          - More resources of a pod with devices, by name, as requests and limits, for example C(cpu), C(memory) or C(rdma/hca).
+          - Additional resources of a pod with devices, by name, as requests and limits, for example C(cpu), C(memory) or C(rdma/hca).
         type: dict
         default: {}
       priority_class:
@@ -333,7 +333,7 @@ options:
         type: str
       labels:
         description:
-          - Labels of all objects, for example C(ring-controller.atlas), which MindCluster's scheduler plugin wants.
+          - Labels of all objects, for example C(ring-controller.atlas), which the scheduler plugin of MindCluster requires.
         type: dict
         default: {}
       annotations:
@@ -343,7 +343,7 @@ options:
         default: {}
       node_selector:
         description:
-          - Labels of the nodes that the pods may run on, for example C(accelerator-type).
+          - Labels that a node must have to run the pods, for example C(accelerator-type).
         type: dict
         default: {}
       tolerations:
@@ -354,12 +354,12 @@ options:
         default: []
       image_pull_policy:
         description:
-          - When the image is pulled.
+          - Image pull policy.
         type: str
         default: IfNotPresent
       image_pull_secrets:
         description:
-          - Names of secrets for the registry.
+          - Names of the image pull secrets.
         type: list
         elements: str
         default: []

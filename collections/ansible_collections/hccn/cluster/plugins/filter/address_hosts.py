@@ -1,20 +1,21 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Shell of the filter address_hosts; the logic is in plugin_utils/_plan."""
+"""The filter address_hosts. The logic is in plugin_utils/_plan."""
 
 from __future__ import annotations
 
 DOCUMENTATION = r"""
 name: address_hosts
-short_description: Take the hosts of an address plan from their variables
+short_description: Collect the input of an address plan from the variables of hosts
 version_added: 1.0.0
 author:
   - The hccn.cluster authors (@hccn-cluster)
 description:
-  - Makes of what the hosts declare (C(bring_up_network), C(bring_up_config), C(bring_up_subnets)) and of what M(hccn.cluster.device_info) returned there the
-    input of P(hccn.cluster.address_plan#filter).
-  - A host that was not probed, or that answered something else than NPUs, has no devices that an address could be planned for.
-  - Walks over all hosts. Use it in a task that runs once.
+  - Returns the input of P(hccn.cluster.address_plan#filter), made from the declared variables of each host (C(bring_up_network), C(bring_up_config),
+    C(bring_up_subnets)) and from its result of M(hccn.cluster.device_info).
+  - Hosts that were not probed, or whose result lists no NPUs, have no devices to plan addresses for.
+extends_documentation_fragment:
+  - hccn.cluster._hostvars
 positional: _input, hostvars
 options:
   _input:
@@ -23,31 +24,26 @@ options:
     type: list
     elements: str
     required: true
-  hostvars:
-    description:
-      - The variables of all hosts, as Ansible has them under this name. They are read one by one.
-    type: dict
-    required: true
   register_name:
     description:
-      - The variable under which the hosts registered what M(hccn.cluster.device_info) returned.
+      - Name of the variable in which the hosts registered the result of M(hccn.cluster.device_info).
     type: str
     required: true
   network:
     description:
-      - The declared addresses of hosts that have none of their own.
+      - Declared addresses of the hosts that do not set C(bring_up_network).
     type: list
     elements: dict
     default: []
   config:
     description:
-      - The declared settings of hosts that have none of their own.
+      - Declared settings of the hosts that do not set C(bring_up_config).
     type: list
     elements: dict
     default: []
   subnets:
     description:
-      - The subnets of hosts that have none of their own.
+      - Subnets of the hosts that do not set C(bring_up_subnets).
     type: list
     elements: dict
     default: []
@@ -67,7 +63,7 @@ EXAMPLES = r"""
 RETURN = r"""
 _value:
   description:
-    - A list with C(host), C(config) and C(subnets) for each host, and C(devices) and C(product) of those that were probed.
+    - One dictionary per host with C(host), C(config) and C(subnets). Hosts that were probed also have C(devices) and C(product).
   type: list
   elements: dict
 """
@@ -92,8 +88,8 @@ def address_hosts(hosts: Iterable[str], hostvars: Mapping[str, Mapping[str, Any]
 
 
 class FilterModule:
-    """Ansible's filter plugin."""
+    """The filter plugin."""
 
     def filters(self) -> dict[str, Callable[..., Any]]:
-        """Filters by name."""
+        """Return the filters by name."""
         return guard.filters({"address_hosts": address_hosts})

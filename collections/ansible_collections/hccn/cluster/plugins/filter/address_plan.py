@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Shell of the filter address_plan; the logic is in plugin_utils/_plan."""
+"""The filter address_plan. The logic is in plugin_utils/_plan."""
 
 from __future__ import annotations
 
@@ -11,18 +11,19 @@ version_added: 1.0.0
 author:
   - The hccn.cluster authors (@hccn-cluster)
 description:
-  - Gives each NPU an address, as option O(hccn.cluster.device_network#module:config) takes it, and checks all addresses of all hosts together.
-  - A host has a number of its own. The host with O(first_number) has the first addresses of each subnet, the next number the next ones. So the
-    addresses of a host do not change when other hosts come or go, unless it has no number but the place where it stands.
-  - What was written by hand wins. NPUs that have no address there get a planned one. Without O(subnets) nothing is planned and all is checked.
-  - Refused are the same address on two NPUs, a number that two hosts of one subnet have, a subnet that is too small, a gateway among the addresses
-    for NPUs, addresses that are none of a host (of a network, broadcast, multicast, loopback), a gateway outside its network, and what the product
-    does not allow.
-  - All NPUs of an A2 host are in one subnet. Those of a 910A host are in four, the NPUs 0 and 4, 1 and 5, 2 and 6, 3 and 7 in one each, or all in one
-    in AMP mode, which is a warning. The two dies of an A3 NPU, such as 0 and 1, are in different subnets.
-  - Reserved are 192.168.1.0/24 and 192.168.2.0/24 on A2, 192.0.0.0/8 on A3 inside a super pod, 192.168.0.0/21 on A3 outside one.
+  - Assigns an address to each NPU, in the form of O(hccn.cluster.device_network#module:config), and checks the addresses of all hosts together.
+  - Every host has a number. The host whose number is O(first_number) gets the first addresses of each subnet, the host with the next number gets the next
+    ones, and so on. The addresses of a host therefore do not change when other hosts are added or removed, unless its number is its position in the list.
+  - Addresses in O(_input[].config) take precedence. NPUs without an address there get a planned one. Without O(subnets), no addresses are planned and the
+    given ones are checked.
+  - The filter fails if two NPUs have the same address, two hosts of one subnet have the same number, a subnet is too small, a gateway is among the
+    addresses for NPUs, an address cannot belong to a host (network, broadcast, multicast, loopback), a gateway is outside its network, or the product does
+    not allow the addresses.
+  - All NPUs of an A2 host must be in one subnet. The NPUs of a 910A host must be in four, with the NPUs 0 and 4, 1 and 5, 2 and 6, 3 and 7 in one subnet
+    each; all of them in one subnet (AMP mode) is a warning. The two dies of an A3 NPU, such as 0 and 1, must be in different subnets.
+  - Reserved networks are 192.168.1.0/24 and 192.168.2.0/24 on A2, 192.0.0.0/8 on A3 inside a super pod, and 192.168.0.0/21 on A3 outside a super pod.
 requirements:
-  - netaddr on the controller, where O(subnets) are given
+  - netaddr on the controller, if O(subnets) are given
 positional: _input, subnets
 options:
   _input:
@@ -39,30 +40,29 @@ options:
         required: true
       devices:
         description:
-          - Ids of its NPUs, or what M(hccn.cluster.device_info) returned in RV(hccn.cluster.device_info#module:devices). Their topic C(super_pod),
-            if read, tells whether an A3 host is in a super pod.
+          - Ids of its NPUs, or RV(hccn.cluster.device_info#module:devices) of M(hccn.cluster.device_info). The topic C(super_pod), if it was gathered,
+            determines whether an A3 host is in a super pod.
         type: list
         elements: raw
       product:
         description:
-          - Product, as M(hccn.cluster.device_info) returns it. Without it, the rules of products are not held.
+          - Product, as returned by M(hccn.cluster.device_info). Without it, the rules that depend on the product are not checked.
         type: str
         choices: [910A, A2, A3, "950"]
       in_super_pod:
         description:
-          - Is the A3 host in a super pod? Where this is not known, networks that are reserved only there are a warning.
+          - Whether the A3 host is in a super pod. If this is unknown, networks that are reserved only inside super pods cause a warning.
         type: bool
       config:
         description:
-          - What was written by hand for this host. Entries with C(id) and the options of M(hccn.cluster.device_network), or with C(id) and C(settings)
-            as M(hccn.cluster.hccn_conf) takes them. The addresses of the latter are checked, but not returned, since they are meant for the file only.
+          - Settings that the inventory declares for this host. Each entry has C(id) and options of M(hccn.cluster.device_network), or C(id) and C(settings)
+            of M(hccn.cluster.hccn_conf). Addresses in C(settings) are checked but not returned, since they are for the file only.
         type: list
         elements: dict
       number:
         description:
-          - Number of the host. O(numbers) wins over it.
-          - Without any, it is made of the digits at the end of the name (of C(npu12.example.com) it is 12), else it is the place in the list,
-            see O(number_by_place).
+          - Number of the host. O(numbers) takes precedence.
+          - The default is the number at the end of the host name (12 for C(npu12.example.com)), or else the position in the list, see O(number_by_place).
         type: int
       subnets:
         description:
@@ -71,9 +71,9 @@ options:
         elements: raw
   subnets:
     description:
-      - Subnets such as V(10.78.0.0/16), or dictionaries that tell more of them.
-      - Where they do not name their devices, NPU 0 is in the first one, NPU 1 in the second, and so on in turn. So one is right for A2, four are for 910A,
-        two for A3, and as many as there are NPUs for a network of rails.
+      - Subnets such as V(10.78.0.0/16), or dictionaries with further options.
+      - Unless subnets list their devices, the NPUs are assigned to them in turn, NPU 0 to the first one, NPU 1 to the second, and so on. Give one
+        subnet for A2, four for 910A, two for A3, and one per NPU for a rail-optimized network.
     type: list
     elements: raw
     suboptions:
@@ -92,51 +92,52 @@ options:
         type: str
       first:
         description:
-          - First address for NPUs. By default the first one of the subnet, or the one after it where that is the gateway.
+          - First address for NPUs. The default is the first one of the subnet, or the one after it if that is the gateway.
         type: str
       last:
         description:
-          - Last address for NPUs. By default the last one of the subnet, or the one before it where that is the gateway.
+          - Last address for NPUs. The default is the last one of the subnet, or the one before it if that is the gateway.
         type: str
       devices:
         description:
-          - Ids or ranges of the NPUs that are in this subnet, in the order of their addresses. All subnets name them, or none.
+          - Ids or ranges of the NPUs in this subnet, in the order of their addresses. Either all subnets have this option or none.
         type: list
         elements: str
       rail:
         description:
-          - Id of the one NPU of each host that is in this subnet. Short for O(subnets[].devices) with one id.
+          - Id of the only NPU of each host in this subnet. Same as O(subnets[].devices) with one id.
         type: int
   numbers:
     description:
-      - Numbers by name of the host.
+      - Numbers by host name.
     type: dict
   first_number:
     description:
-      - Number of the host that has the first addresses. V(0) for hosts that are counted from 0.
+      - Number of the host that gets the first addresses. Use V(0) if the hosts are numbered from 0.
     type: int
     default: 1
   number_by_place:
     description:
-      - Whether a host without any other number has that of its place in the list. Otherwise it gets no planned address, which is refused.
-      - Set it to V(false) where the list is that of one run, which other runs may not have.
+      - Whether the position in the list is the number of a host that has no other number. With V(false), such a host gets no planned address and the
+        filter fails.
+      - Set it to V(false) if the list may differ between runs, for example because of C(--limit).
     type: bool
     default: true
   devices_per_host:
     description:
-      - How many NPUs each host is planned to have. By default 8 for 910A and A2, and 16 for A3.
-      - Not used for subnets that name their devices.
+      - Number of NPUs for which each host gets addresses. The default is 8 for 910A and A2, and 16 for A3.
+      - Ignored for subnets that list their devices.
     type: int
   ignore:
     description:
-      - Rules that do not count, for networks that are built otherwise on purpose.
+      - Rules to ignore, for networks that deviate from them on purpose.
     type: list
     elements: str
     choices: [loopback_address, reserved_network, one_subnet, four_subnets, sibling_subnet]
     default: []
   problems:
     description:
-      - Return what is wrong instead of failing on it.
+      - Return the problems instead of failing.
     type: bool
     default: false
 seealso:
@@ -159,23 +160,23 @@ EXAMPLES = r"""
         config:
           - {id: 0, address: 10.78.3.1, netmask: 255.255.0.0}
 
-- name: Only check what was written by hand
+- name: Check declared addresses without planning others
   ansible.builtin.assert:
     that: found.problems | length == 0
     fail_msg: "{{ found.problems }}"
   vars:
-    found: "{{ [{'host': 'npu1', 'config': by_hand}] | hccn.cluster.address_plan(problems=true) }}"
-    by_hand:
+    found: "{{ [{'host': 'npu1', 'config': declared}] | hccn.cluster.address_plan(problems=true) }}"
+    declared:
       - {id: 0, address: 10.78.3.1, netmask: 255.255.0.0}
 """
 
 RETURN = r"""
 _value:
   description:
-    - A dictionary. Its keys are the hosts, its values lists with an entry for each NPU, with C(id), C(address), C(netmask), and C(gateway) and
-      C(netdetect) where there are any, and with whatever else was written by hand.
-    - With O(problems=true) a dictionary with this as C(config), which is empty where a problem of severity C(error) is left, and with C(problems), each
-      with C(rule), C(severity), C(message), and C(host), C(device), C(where) and C(hint) where they apply.
+    - A dictionary of lists by host. Each entry is an NPU with C(id), C(address), C(netmask), C(gateway) and C(netdetect) if they are set, and all other
+      declared options.
+    - With O(problems=true), a dictionary with C(config), which is the above, or empty if a problem has the severity C(error), and with C(problems). Each
+      problem has C(rule), C(severity), C(message), and C(host), C(device), C(where) and C(hint) where they apply.
   type: dict
 """
 
@@ -205,8 +206,8 @@ def address_plan(hosts: Any, subnets: Any = None, numbers: Any = None, first_num
 
 
 class FilterModule:
-    """Ansible's filter plugin."""
+    """The filter plugin."""
 
     def filters(self) -> dict[str, Callable[..., Any]]:
-        """Filters by name."""
+        """Return the filters by name."""
         return guard.filters({"address_plan": address_plan})

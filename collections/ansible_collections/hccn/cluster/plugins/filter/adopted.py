@@ -1,31 +1,32 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Shell of the filter adopted; the logic is in plugin_utils/_plan."""
+"""The filter adopted. The logic is in plugin_utils/_plan."""
 
 from __future__ import annotations
 
 DOCUMENTATION = r"""
 name: adopted
-short_description: Turn a host as it is into variables of the inventory
+short_description: Create inventory variables from the current configuration of a host
 version_added: 1.0.0
 author:
   - The hccn.cluster authors (@hccn-cluster)
 description:
-  - Used by the playbook C(hccn.cluster.adopt). With the variables that it returns, the playbook C(hccn.cluster.bring_up) finds nothing to change.
-  - All keys of C(hccn.conf) are taken but C(tls_enable), which is declared by C(bring_up_tls_state).
-  - What differs between an NPU and the file is not taken and returned as a problem. A netmask or gateway goes with its address.
-  - Text that the inventory would read as a template is not taken either, since it comes from the host.
+  - Used by the playbook C(hccn.cluster.adopt). With the returned variables, the playbook C(hccn.cluster.bring_up) changes nothing.
+  - All keys of C(hccn.conf) are adopted except C(tls_enable), which C(bring_up_tls_state) declares.
+  - Settings that differ between an NPU and the file are not adopted but returned as a problem. Address, netmask and gateway are adopted together or not at
+    all.
+  - Text that Ansible would evaluate as a template is not adopted, since it comes from the host.
 positional: _input, hccn_conf
 options:
   _input:
     description:
-      - What M(hccn.cluster.device_info) returned for the host. It is best called in check mode, so that it does not write C(tls_enable) into C(hccn.conf).
+      - Result of M(hccn.cluster.device_info) for the host. Call the module in check mode, so that it does not write C(tls_enable) to C(hccn.conf).
     type: dict
     required: true
   hccn_conf:
     description:
-      - What M(hccn.cluster.hccn_conf) returned for the host, called in check mode and without settings. With C(diff), a missing newline at the end of the
-        file is found, too.
+      - Result of M(hccn.cluster.hccn_conf) for the host, called in check mode and without settings. With C(diff), a missing newline at the end of the
+        file is detected as well.
     type: dict
     required: true
 seealso:
@@ -54,10 +55,10 @@ RETURN = r"""
 _value:
   description:
     - A dictionary with C(variables) and C(problems).
-    - C(variables) has C(bring_up_network), the C(config) of M(hccn.cluster.device_network), with the addresses; C(bring_up_config), the C(config) of
-      M(hccn.cluster.hccn_conf), with what else is in the file; and C(bring_up_tls_state), which is V(enabled) or V(disabled) where all NPUs and the file
-      are so, else V(unchanged).
-    - C(problems) are those of M(hccn.cluster.hccn_conf), and what was not taken and why.
+    - C(variables) has C(bring_up_network), the C(config) of M(hccn.cluster.device_network) with the addresses; C(bring_up_config), the C(config) of
+      M(hccn.cluster.hccn_conf) with the other settings of the file; and C(bring_up_tls_state), which is V(enabled) or V(disabled) if all NPUs and the
+      file agree, otherwise V(unchanged).
+    - C(problems) lists the problems of M(hccn.cluster.hccn_conf) and the settings that were not adopted, with the reason.
   type: dict
 """
 
@@ -80,8 +81,8 @@ def adopted(info: Any, hccn_conf: Any) -> dict[str, Any]:
 
 
 class FilterModule:
-    """Ansible's filter plugin."""
+    """The filter plugin."""
 
     def filters(self) -> dict[str, Callable[..., Any]]:
-        """Filters by name."""
+        """Return the filters by name."""
         return guard.filters({"adopted": adopted})

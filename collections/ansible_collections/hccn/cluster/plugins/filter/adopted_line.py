@@ -1,12 +1,12 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Shell of the filter adopted_line; the logic is in plugin_utils/_roles."""
+"""The filter adopted_line. The logic is in plugin_utils/_roles."""
 
 from __future__ import annotations
 
 DOCUMENTATION = r"""
 name: adopted_line
-short_description: Write what was adopted of a host as a line
+short_description: Summarize in one line the adopted configuration of a host
 version_added: 1.0.0
 author:
   - The hccn.cluster authors (@hccn-cluster)
@@ -16,7 +16,7 @@ positional: _input, host, info, file
 options:
   _input:
     description:
-      - What P(hccn.cluster.adopted#filter) returned for the host.
+      - Result of P(hccn.cluster.adopted#filter) for the host.
     type: dict
     required: true
   host:
@@ -26,13 +26,14 @@ options:
     required: true
   info:
     description:
-      - What M(hccn.cluster.device_info) returned for the host.
+      - Result of M(hccn.cluster.device_info) for the host.
     type: dict
     required: true
   file:
     description:
-      - The file of variables, with C(path); C(masked), files that Ansible would read no more beside it, or instead of it; C(differs), whether it is there with
-        another content; C(force), whether it is replaced then; C(written), whether it was written, or would be in check mode; and C(check_mode).
+      - The variables file, a dictionary with C(path); C(masked), the files that would hide it from Ansible or be hidden by it; C(differs), whether the file
+        exists with other content; C(force), whether such a file is replaced; C(written), whether it was written, or would be in check mode; and
+        C(check_mode).
     type: dict
     required: true
 """
@@ -48,7 +49,7 @@ EXAMPLES = r"""
 RETURN = r"""
 _value:
   description:
-    - How much was adopted, what became of the file, and the first problems.
+    - The number of adopted settings, the state of the file, and the first problems.
   type: str
 """
 
@@ -65,8 +66,8 @@ def adopted_line(found: Mapping[str, Any], host: str, info: Mapping[str, Any], f
 
 
 class FilterModule:
-    """Ansible's filter plugin."""
+    """The filter plugin."""
 
     def filters(self) -> dict[str, Callable[..., Any]]:
-        """Filters by name."""
+        """Return the filters by name."""
         return guard.filters({"adopted_line": adopted_line})

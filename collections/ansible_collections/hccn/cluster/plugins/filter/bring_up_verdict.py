@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Shell of the filter bring_up_verdict; the logic is in plugin_utils/_roles."""
+"""The filter bring_up_verdict. The logic is in plugin_utils/_roles."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ version_added: 1.0.0
 author:
   - The hccn.cluster authors (@hccn-cluster)
 description:
-  - Returns the verdict of P(hccn.cluster.bring_up#role) on one host. A host is bad where a link is not up, an NPU has errors, its TLS flags differ from
+  - Returns the verdict of P(hccn.cluster.bring_up#role) on one host. A host is bad if a link is not up, an NPU has errors, its TLS flags differ from
     those of most hosts, or TLS could not be set.
 positional: _input, probed
 options:
@@ -22,7 +22,7 @@ options:
     required: true
   probed:
     description:
-      - What M(hccn.cluster.device_info) returned.
+      - Result of M(hccn.cluster.device_info).
     type: dict
     required: true
   conf_problems:
@@ -38,7 +38,7 @@ options:
     default: {}
   tls:
     description:
-      - What became of TLS on the host, from P(hccn.cluster.tls_outcome#filter). Empty where it was not to be set.
+      - Result of P(hccn.cluster.tls_outcome#filter) for the host. Empty if TLS is not managed.
     type: dict
     default: {}
 seealso:
@@ -57,7 +57,7 @@ EXAMPLES = r"""
 RETURN = r"""
 _value:
   description:
-    - A dictionary with C(bad), whether the host is not as it should be, and C(line), a sentence for the operator.
+    - A dictionary with C(bad), whether the host has one of these defects, and C(line), a sentence for the operator.
   type: dict
 """
 
@@ -76,8 +76,8 @@ def bring_up_verdict(host: str, probed: Any, conf_problems: Sequence[Any], diffe
 
 
 class FilterModule:
-    """Ansible's filter plugin."""
+    """The filter plugin."""
 
     def filters(self) -> dict[str, Callable[..., Any]]:
-        """Filters by name."""
+        """Return the filters by name."""
         return guard.filters({"bring_up_verdict": bring_up_verdict})

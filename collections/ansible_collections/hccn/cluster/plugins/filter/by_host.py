@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Filter by_host: one variable of many hosts."""
+"""The filter by_host: one variable of many hosts."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ version_added: 1.0.0
 author:
   - The hccn.cluster authors (@hccn-cluster)
 description:
-  - Returns what the hosts have under the name of a variable, such as the results of a module that each of them registered.
-  - Walks over all hosts. Use it in a task that runs once.
+  - Returns the value of a variable for each host, such as the result of a module that each host registered.
+extends_documentation_fragment:
+  - hccn.cluster._hostvars
 positional: _input, hostvars, variable
 options:
   _input:
@@ -21,11 +22,6 @@ options:
     type: list
     elements: str
     required: true
-  hostvars:
-    description:
-      - The variables of all hosts, as Ansible has them under this name. They are read one by one.
-    type: dict
-    required: true
   variable:
     description:
       - The name of the variable.
@@ -33,12 +29,12 @@ options:
     required: true
   names:
     description:
-      - The keys of hosts that are to have another one than their name, such as the names of their Kubernetes nodes.
+      - Keys for hosts whose key in the result is not their name, such as the names of their Kubernetes nodes.
     type: dict
     default: {}
   default:
     description:
-      - The value for hosts without the variable. Without this option they are left out.
+      - Value for hosts without the variable. Without this option, these hosts are omitted.
     type: raw
 """
 
@@ -52,7 +48,7 @@ EXAMPLES = r"""
 RETURN = r"""
 _value:
   description:
-    - The values by host, in the order of the hosts.
+    - The values by host, in the order of the input.
   type: dict
 """
 
@@ -80,8 +76,8 @@ def by_host(hosts: Iterable[str], hostvars: Mapping[str, Mapping[str, Any]], var
 
 
 class FilterModule:
-    """Ansible's filter plugin."""
+    """The filter plugin."""
 
     def filters(self) -> dict[str, Callable[..., Any]]:
-        """Filters by name."""
+        """Return the filters by name."""
         return guard.filters({"by_host": by_host})

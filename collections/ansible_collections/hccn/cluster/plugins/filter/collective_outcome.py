@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Shell of the filter collective_outcome; the logic is in plugin_utils/_collective."""
+"""The filter collective_outcome. The logic is in plugin_utils/_collective."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ positional: _input
 options:
   _input:
     description:
-      - The result of M(hccn.cluster.hccl_perf) or M(hccn.cluster.nccl_perf), empty where neither was called.
+      - Result of M(hccn.cluster.hccl_perf) or M(hccn.cluster.nccl_perf), empty if neither was called.
     type: dict
     required: true
   operation:
@@ -26,39 +26,39 @@ options:
     required: true
   hosts:
     description:
-      - Number of hosts, for a collective that is only planned.
+      - Number of hosts, shown for a collective that is only planned.
     type: int
     required: true
   busy:
     description:
-      - NPUs that are at work, as P(hccn.cluster.collective_placement#filter) returns them.
+      - Busy NPUs, as returned by P(hccn.cluster.collective_placement#filter).
     type: list
     elements: str
     default: []
   unready:
     description:
-      - Hosts that are not ready, as P(hccn.cluster.collective_placement#filter) returns them.
+      - Hosts that are not ready, as returned by P(hccn.cluster.collective_placement#filter).
     type: list
     elements: str
     default: []
   skip_message:
     description:
-      - The line to show where the tool is not installed. Empty, that is a failure.
+      - Line to show if the tool is not installed. If it is empty, a missing tool is a failure.
     type: str
     default: ""
   job_problem:
     description:
-      - A sentence about the job in Kubernetes, as P(hccn.cluster.job_state#filter) returns it. It follows a failure.
+      - Sentence about the job in Kubernetes, as returned by P(hccn.cluster.job_state#filter). It is appended to the message of a failure.
     type: str
     default: ""
   slow_hint:
     description:
-      - A sentence that follows a collective that is slow without a finding.
+      - Sentence to append if the collective is slow and there is no finding.
     type: str
     default: ""
   fail_on:
     description:
-      - The outcomes for which C(fails) is true. V(never) for none, V(slow) and V(any) also for a collective that is slow.
+      - Outcomes for which C(fails) is true. V(never) is none, V(failed) is a failure, V(slow) and V(any) include a slow collective.
     type: str
     choices: [never, failed, slow, any]
     default: slow
@@ -83,8 +83,8 @@ EXAMPLES = r"""
 RETURN = r"""
 _value:
   description:
-    - A dictionary with C(state), C(lines) and C(fails). The state is V(skipped), V(unready), V(busy), V(planned) or V(measured). C(lines) is one
-      text, or a list where more than one group was measured or the collective is slow.
+    - A dictionary with C(state), C(lines) and C(fails). The state is V(skipped), V(unready), V(busy), V(planned) or V(measured). C(lines) is a string,
+      or a list of strings if more than one group was measured or the collective is slow.
   type: dict
 """
 
@@ -109,8 +109,8 @@ def collective_outcome(result: Mapping[str, Any], operation: str, hosts: int, **
 
 
 class FilterModule:
-    """Ansible's filter plugin."""
+    """The filter plugin."""
 
     def filters(self) -> dict[str, Callable[..., Any]]:
-        """Filters by name."""
+        """Return the filters by name."""
         return guard.filters({"collective_outcome": collective_outcome})

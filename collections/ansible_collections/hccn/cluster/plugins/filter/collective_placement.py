@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Shell of the filter collective_placement; the logic is in plugin_utils/_collective."""
+"""The filter collective_placement. The logic is in plugin_utils/_collective."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ version_added: 1.0.0
 author:
   - The hccn.cluster authors (@hccn-cluster)
 description:
-  - Reads for each host what M(hccn.cluster.device_info) and M(hccn.cluster.ssh_trust) returned there, and returns the hosts in rank order, the addresses by
-    which C(mpirun) reaches them, and what prevents the collective.
-  - Walks over all hosts. Use it in a task that runs once.
+  - Reads the results of M(hccn.cluster.device_info) and M(hccn.cluster.ssh_trust) of each host. Returns the hosts in rank order, the addresses at
+    which C(mpirun) reaches them, and the reasons that prevent the collective.
+extends_documentation_fragment:
+  - hccn.cluster._hostvars
 positional: _input, hostvars
 options:
   _input:
@@ -22,30 +23,26 @@ options:
     type: list
     elements: str
     required: true
-  hostvars:
-    description:
-      - The variables of all hosts, as Ansible has them under this name. They are read one by one.
-    type: dict
-    required: true
   register_name:
     description:
-      - The variable under which the hosts registered the result of M(hccn.cluster.device_info), with the topics V(processes) and V(super_pod). A host without
-        it, or where the task was skipped, counts as idle and as outside of any super pod.
+      - Name of the variable in which the hosts registered the result of M(hccn.cluster.device_info), with the topics V(processes) and V(super_pod). A host
+        without it, or where the task was skipped, counts as idle and as outside of any super pod.
     type: str
     required: true
   trust_name:
     description:
-      - The variable under which the hosts registered the result of M(hccn.cluster.ssh_trust). A host may be without it.
+      - Name of the variable in which the hosts registered the result of M(hccn.cluster.ssh_trust). It may be missing.
     type: str
     required: true
   addresses:
     description:
-      - Address of each host by inventory name. A host that is not there is reached by its C(ansible_host), else by its name.
+      - Addresses by inventory name. The default for a host is its C(ansible_host), or else its name.
     type: dict
     default: {}
   rank_order:
     description:
-      - V(super_pod) keeps the hosts of one super pod next to each other. The super pods are in the order of their first hosts. V(given) keeps the order.
+      - V(super_pod) keeps the hosts of one super pod next to each other, with the super pods in the order of their first hosts. V(given) keeps the order of
+        the input.
     type: str
     choices: [super_pod, given]
     default: super_pod
@@ -55,7 +52,7 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Show the NPUs that are at work
+- name: Show the busy NPUs
   ansible.builtin.debug:
     msg: "{{ (ansible_play_hosts | hccn.cluster.collective_placement(hostvars, register_name='npus', trust_name='trust')).busy }}"
   run_once: true
@@ -64,8 +61,8 @@ EXAMPLES = r"""
 RETURN = r"""
 _value:
   description:
-    - A dictionary with C(hosts), C(addresses) and C(known_hosts) in rank order. The last are lines for the file of this name of C(ssh).
-    - C(busy) has a text for each NPU that is at work, or of which that is not known. C(unready) has one for each host where a module failed.
+    - A dictionary with C(hosts), C(addresses) and C(known_hosts) in rank order. C(known_hosts) are lines for the C(known_hosts) file of C(ssh).
+    - C(busy) describes each NPU that has processes or whose processes are unknown. C(unready) describes each host where a module failed.
   type: dict
 """
 
@@ -89,8 +86,8 @@ def collective_placement(hosts: Iterable[str], hostvars: Mapping[str, Mapping[st
 
 
 class FilterModule:
-    """Ansible's filter plugin."""
+    """The filter plugin."""
 
     def filters(self) -> dict[str, Callable[..., Any]]:
-        """Filters by name."""
+        """Return the filters by name."""
         return guard.filters({"collective_placement": collective_placement})

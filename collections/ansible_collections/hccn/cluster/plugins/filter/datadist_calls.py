@@ -1,17 +1,17 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Shell of the filter datadist_calls; the logic is in plugin_utils/_datadist."""
+"""The filter datadist_calls. The logic is in plugin_utils/_datadist."""
 
 from __future__ import annotations
 
 DOCUMENTATION = r"""
 name: datadist_calls
-short_description: List what the decode clusters of a host link
+short_description: List the links that the decode clusters of a host establish
 version_added: 1.0.0
 author:
   - The hccn.cluster authors (@hccn-cluster)
 description:
-  - Used by the role P(hccn.cluster.datadist_ready#role) to link its clusters for a moment.
+  - Used by the role P(hccn.cluster.datadist_ready#role), which links its clusters temporarily as a test.
 positional: _input, host
 options:
   _input:
@@ -27,13 +27,13 @@ options:
     required: true
   calls:
     description:
-      - The calls that are planned, as in O(hccn.cluster.datadist_check#module:calls). Without it, every decode cluster links every prefill cluster in one call.
+      - Planned calls, as in O(hccn.cluster.datadist_check#module:calls). By default, every decode cluster links all prefill clusters in one call.
     type: list
     elements: dict
     default: []
   timeout_ms:
     description:
-      - The timeout of every call, without O(calls).
+      - Timeout of each call in milliseconds if O(calls) is empty.
     type: int
     default: 1000
 seealso:
@@ -42,7 +42,7 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Show what this host links
+- name: Show the links of this host
   ansible.builtin.debug:
     msg: "{{ datadist_ready_clusters | hccn.cluster.datadist_calls(inventory_hostname) }}"
 """
@@ -50,7 +50,7 @@ EXAMPLES = r"""
 RETURN = r"""
 _value:
   description:
-    - For each call C(own), the cluster that calls; C(remotes), as in O(hccn.cluster.datadist_link#module:remotes); and C(timeout_ms).
+    - One dictionary per call with C(own), the calling cluster; C(remotes), as in O(hccn.cluster.datadist_link#module:remotes); and C(timeout_ms).
   type: list
   elements: dict
 """
@@ -76,8 +76,8 @@ def datadist_calls(clusters: Sequence[Mapping[str, Any]], host: str, calls: Sequ
 
 
 class FilterModule:
-    """Ansible's filter plugin."""
+    """The filter plugin."""
 
     def filters(self) -> dict[str, Callable[..., Any]]:
-        """Filters by name."""
+        """Return the filters by name."""
         return guard.filters({"datadist_calls": datadist_calls})

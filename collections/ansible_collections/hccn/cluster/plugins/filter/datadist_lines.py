@@ -1,12 +1,12 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Shell of the filter datadist_lines; the logic is in plugin_utils/_datadist."""
+"""The filter datadist_lines. The logic is in plugin_utils/_datadist."""
 
 from __future__ import annotations
 
 DOCUMENTATION = r"""
 name: datadist_lines
-short_description: Write the problems of LLM-DataDist clusters as lines
+short_description: Format the problems of LLM-DataDist clusters as lines
 version_added: 1.0.0
 author:
   - The hccn.cluster authors (@hccn-cluster)
@@ -16,7 +16,7 @@ positional: _input
 options:
   _input:
     description:
-      - What M(hccn.cluster.datadist_check) returned with C(clusters).
+      - Result of M(hccn.cluster.datadist_check) with its option C(clusters).
     type: dict
     required: true
 seealso:
@@ -32,7 +32,7 @@ EXAMPLES = r"""
 RETURN = r"""
 _value:
   description:
-    - A summary, and a line for each problem.
+    - A summary, followed by one line per problem.
   type: list
   elements: str
 """
@@ -45,8 +45,8 @@ from ansible_collections.hccn.cluster.plugins.plugin_utils._trust import guard
 
 
 class FilterModule:
-    """Ansible's filter plugin."""
+    """The filter plugin."""
 
     def filters(self) -> dict[str, Callable[..., Any]]:
-        """Filters by name."""
+        """Return the filters by name."""
         return guard.filters({"datadist_lines": ready.lines})

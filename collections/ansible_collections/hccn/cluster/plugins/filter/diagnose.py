@@ -1,60 +1,61 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Shell of the filter diagnose; the logic is in plugin_utils/_diagnose."""
+"""The filter diagnose. The logic is in plugin_utils/_diagnose."""
 
 from __future__ import annotations
 
 DOCUMENTATION = r"""
 name: diagnose
-short_description: Tell from pairwise RDMA measurements what is bad
+short_description: Diagnose a fabric from pairwise RDMA measurements
 version_added: 1.0.0
 author:
   - The hccn.cluster authors (@hccn-cluster)
 description:
-  - Judges records of kind C(rdma) and C(matrix), however they were kept, as M(hccn.cluster.fabric_verdict) does, which says by which rules.
-  - A C(matrix) record is a row of what one NPU as source measured with many. C(hosts) names the targets, whose device is that of C(target), by default
-    the one of C(source). The first of its C(samples) has a list in C(bandwidth_gbit_s), or in C(typical) of C(latency_us), with V(null) for what was not
-    measured. C(failed) may hold places in C(hosts), by error code.
+  - Classifies hosts and fabric components from records of kind C(rdma) and C(matrix), by the same rules as M(hccn.cluster.fabric_verdict), which documents
+    them. The records may come from any source, such as a history file.
+  - A C(matrix) record has the measurements of one NPU as source with many targets. C(hosts) names the target hosts, whose device is that of C(target), by
+    default that of C(source). The first of its C(samples) has a list in C(bandwidth_gbit_s), or in C(typical) of C(latency_us), with V(null) for pairs that
+    were not measured. C(failed) may have lists of positions in C(hosts) by error code.
 positional: _input, hosts
 options:
   _input:
     description:
-      - The records, or a dictionary from hosts to what M(hccn.cluster.rdma_perf_info) returned there.
+      - The records, or a dictionary with the results of M(hccn.cluster.rdma_perf_info) by host.
     type: raw
     required: true
   hosts:
     description:
-      - The hosts to judge. Each of them ends in one class. Without it those of the records.
+      - Hosts to classify. Each of them gets one class. The default are the hosts of the records.
     type: list
     elements: str
   plan:
     description:
-      - The plan that was measured, see O(plan) of M(hccn.cluster.fabric_verdict). At least C(topology) of it, where leaves are to be named.
+      - Plan of the measurements, see O(plan) of M(hccn.cluster.fabric_verdict). To name leaves, at least its C(topology) is required.
     type: dict
   floor_gbit_s:
     description:
-      - Bandwidth in Gbit/s below which a pair is slow, whatever the others have.
+      - Bandwidth in Gbit/s below which a pair is slow, regardless of the other pairs.
     type: float
   line_rate_floor:
     description:
-      - Share of the line rate below which a pair is slow, for records that tell it.
+      - Share of the line rate below which a pair is slow, for records that contain the line rate.
     type: float
     default: 0.9
   relative_floor:
     description:
-      - Share of what is normal above which nothing is slow.
+      - Share of the usual value above which nothing is slow.
     type: float
     default: 0.97
   baseline:
     description:
-      - What the NPUs reached before, see O(baseline) of M(hccn.cluster.fabric_verdict).
+      - Earlier results of the NPUs, see O(baseline) of M(hccn.cluster.fabric_verdict).
     type: dict
 seealso:
   - module: hccn.cluster.fabric_verdict
 """
 
 EXAMPLES = r"""
-- name: Judge what was measured last week
+- name: Diagnose the measurements of an earlier run
   ansible.builtin.debug:
     msg: "{{ records | hccn.cluster.diagnose(plan={'topology': topology}) }}"
   vars:
@@ -69,8 +70,8 @@ EXAMPLES = r"""
 RETURN = r"""
 _value:
   description:
-    - A dictionary with C(verdicts), C(hosts), C(components), C(coverage), C(power), C(regressions) and C(problems), as
-      M(hccn.cluster.fabric_verdict) returns them.
+    - A dictionary with C(verdicts), C(hosts), C(components), C(coverage), C(detection_limit), C(regressions) and C(problems), as returned by
+      M(hccn.cluster.fabric_verdict).
   type: dict
 """
 
@@ -97,8 +98,8 @@ def diagnose(records: Mapping[str, Any] | Iterable[Mapping[str, Any]], hosts: Se
 
 
 class FilterModule:
-    """Ansible's filter plugin."""
+    """The filter plugin."""
 
     def filters(self) -> dict[str, Callable[..., Any]]:
-        """Filters by name."""
+        """Return the filters by name."""
         return guard.filters({"diagnose": diagnose})

@@ -1,18 +1,18 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Shell of the filter inventory_host; the logic is in plugin_utils/_trust."""
+"""The filter inventory_host. The logic is in plugin_utils/_trust."""
 
 from __future__ import annotations
 
 DOCUMENTATION = r"""
 name: inventory_host
-short_description: Take a name for exactly one host of the inventory
+short_description: Ensure that a name is exactly one host of the inventory
 version_added: 1.0.0
 author:
   - The hccn.cluster authors (@hccn-cluster)
 description:
-  - Returns a name where it is that of one host, for C(hosts) of a play, and fails where it is a group, a pattern or unknown. Used by the playbook
-    C(hccn.cluster.quarantine), whose name comes from an event.
+  - Returns the name, for C(hosts) of a play, if it is the name of one host. Fails if it is a group, a pattern or unknown.
+  - Used by the playbook C(hccn.cluster.quarantine), which gets the name from an event.
 positional: _input, groups
 options:
   _input:
@@ -59,8 +59,8 @@ def inventory_host(name: Any, groups: Any) -> str:
 
 
 class FilterModule:
-    """Ansible's filter plugin."""
+    """The filter plugin."""
 
     def filters(self) -> dict[str, Callable[..., Any]]:
-        """Filters by name."""
+        """Return the filters by name."""
         return guard.filters({"inventory_host": inventory_host})

@@ -1,18 +1,17 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Shell of the filter job_state; the logic is in plugin_utils/_jobs."""
+"""The filter job_state. The logic is in plugin_utils/_jobs."""
 
 from __future__ import annotations
 
 DOCUMENTATION = r"""
 name: job_state
-short_description: Summarize how far a job of a collective is
+short_description: Summarize the state of the Kubernetes job of a collective
 version_added: 1.0.0
 author:
   - The hccn.cluster authors (@hccn-cluster)
 description:
-  - Reads what the API server returned of the pods of a job that P(hccn.cluster.volcano_job#filter) or P(hccn.cluster.mpi_job#filter) planned, and of the job
-    itself.
+  - Evaluates the answers of the API server about a job that P(hccn.cluster.volcano_job#filter) or P(hccn.cluster.mpi_job#filter) planned, and about its pods.
 positional: _input, job
 options:
   _input:
@@ -22,17 +21,17 @@ options:
     required: true
   job:
     description:
-      - The result of C(kubernetes.core.k8s_info) for the job, empty where it was not read yet.
+      - The result of C(kubernetes.core.k8s_info) for the job. Empty if the job was not read yet.
     type: dict
     required: true
   planned:
     description:
-      - What the filter that planned the job returned.
+      - The result of the filter that planned the job.
     type: dict
     required: true
   nodes:
     description:
-      - The nodes that the job names for its workers.
+      - The nodes that the job lists for its workers.
     type: list
     elements: str
     default: []
@@ -44,7 +43,7 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Wait until the pods of a job are placed
+- name: Wait until the pods of a job are scheduled
   kubernetes.core.k8s_info:
     kind: Pod
     namespace: "{{ planned.namespace }}"
@@ -57,9 +56,9 @@ EXAMPLES = r"""
 RETURN = r"""
 _value:
   description:
-    - A dictionary with C(placed), whether all pods have a node, C(phase), that of the job, and C(ended), whether the job stays in this phase.
-    - C(workers) has a dictionary with C(name) and C(node) for each worker in rank order. Where the pods are gone, the nodes are those that the job names.
-    - C(problem) is a sentence about a job that did not end well, with the cluster's own reasons where its pods were not placed, else empty.
+    - A dictionary with C(placed), whether all pods have a node; C(phase), the phase of the job; and C(ended), whether this phase is final.
+    - C(workers) has a dictionary with C(name) and C(node) for each worker in rank order. If the pods no longer exist, the nodes are those of O(nodes).
+    - C(problem) is a sentence about a job that did not complete, with the reasons given by the cluster if pods were not scheduled. Otherwise it is empty.
   type: dict
 """
 
@@ -76,8 +75,8 @@ def job_state(pods: Mapping[str, Any], job: Mapping[str, Any], planned: Mapping[
 
 
 class FilterModule:
-    """Ansible's filter plugin."""
+    """The filter plugin."""
 
     def filters(self) -> dict[str, Callable[..., Any]]:
-        """Filters by name."""
+        """Return the filters by name."""
         return guard.filters({"job_state": job_state})

@@ -1,22 +1,25 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Shell of the filter measurable_hosts; the logic is in plugin_utils/_plan."""
+"""The filter measurable_hosts. The logic is in plugin_utils/_plan."""
 
 from __future__ import annotations
 
 DOCUMENTATION = r"""
 name: measurable_hosts
-short_description: Choose the NPUs that a fabric check can measure
+short_description: Select the NPUs that a fabric check can measure
 version_added: 1.0.0
 author:
   - The hccn.cluster authors (@hccn-cluster)
 description:
-  - Reads for each host what M(hccn.cluster.device_info) or M(hccn.cluster.perf_tools_info) returned there, and returns the hosts in the form in which
-    P(hccn.cluster.pair_plan#filter) takes them. NPUs that cannot or must not be measured are left out, each with the reason.
-  - An NPU is left out where it has an error, a link that is down, no address or one that is no IP address, the same address as another one, or processes.
-    Of two NPUs with the same address both are left out and named with each other, since which of them is right cannot be known.
-  - An answer that is not as the modules return it leaves out that NPU, or that host.
-  - Walks over all hosts. Use it in a task that runs once.
+  - Reads the result of M(hccn.cluster.device_info) or M(hccn.cluster.perf_tools_info) of each host and returns the input of
+    P(hccn.cluster.pair_plan#filter). NPUs that cannot or must not be measured are excluded, each with the reason.
+  - An NPU is excluded if it has an error, its link is down, it has no address or an invalid one, it has the same address as another NPU, or it has processes.
+    If two NPUs have the same address, both are excluded and each message names the other NPU, since the filter cannot know which of them is right.
+  - If a result does not have the format of these modules, that NPU or that host is excluded.
+  - Of each host, the variables C(check_fabric_leaf), C(check_fabric_labels), C(check_fabric_super_pod), C(check_fabric_rack),
+    C(check_fabric_control_address) and C(check_fabric_control_port) are passed on to the plan.
+extends_documentation_fragment:
+  - hccn.cluster._hostvars
 positional: _input, hostvars
 options:
   _input:
@@ -25,21 +28,14 @@ options:
     type: list
     elements: str
     required: true
-  hostvars:
-    description:
-      - The variables of all hosts, as Ansible has them under this name. They are read one by one.
-      - Of each host C(check_fabric_leaf), C(check_fabric_labels), C(check_fabric_super_pod), C(check_fabric_rack), C(check_fabric_control_address) and
-        C(check_fabric_control_port) are taken over.
-    type: dict
-    required: true
   register_name:
     description:
-      - The variable under which the hosts registered the result.
+      - Name of the variable in which the hosts registered the result.
     type: str
     required: true
   control_port:
     description:
-      - The port where a host has none of its own.
+      - Control port of hosts that do not set C(check_fabric_control_port).
     type: int
     required: true
   allow_busy:
@@ -53,7 +49,7 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Which NPUs can be measured?
+- name: Show the NPUs that can be measured
   ansible.builtin.debug:
     msg: "{{ ansible_play_hosts | hccn.cluster.measurable_hosts(hostvars, register_name='npus', control_port=18514) }}"
   run_once: true
@@ -62,9 +58,9 @@ EXAMPLES = r"""
 RETURN = r"""
 _value:
   description:
-    - A dictionary with C(hosts), for P(hccn.cluster.pair_plan#filter), and C(left_out), for C(left_out) of M(hccn.cluster.fabric_verdict), each with
-      C(host), C(device) (null for the host as a whole), C(code) and C(message).
-    - The codes are those of the errors of an NPU, V(address_not_set), V(address_invalid), V(address_duplicate), V(device_busy) and V(answer_not_understood).
+    - A dictionary with C(hosts), the input of P(hccn.cluster.pair_plan#filter), and C(left_out), the excluded hosts and NPUs for the option C(left_out) of
+      M(hccn.cluster.fabric_verdict), each with C(host), C(device) (null for the whole host), C(code) and C(message).
+    - The codes are the error codes of NPUs, V(address_not_set), V(address_invalid), V(address_duplicate), V(device_busy) and V(answer_not_understood).
   type: dict
 """
 
@@ -93,8 +89,8 @@ def measurable_hosts(hosts: Iterable[str], hostvars: Mapping[str, Mapping[str, A
 
 
 class FilterModule:
-    """Ansible's filter plugin."""
+    """The filter plugin."""
 
     def filters(self) -> dict[str, Callable[..., Any]]:
-        """Filters by name."""
+        """Return the filters by name."""
         return guard.filters({"measurable_hosts": measurable_hosts})

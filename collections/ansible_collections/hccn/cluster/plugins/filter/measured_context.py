@@ -1,23 +1,23 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Shell of the filter measured_context; the logic is in plugin_utils/_plan."""
+"""The filter measured_context. The logic is in plugin_utils/_plan."""
 
 from __future__ import annotations
 
 DOCUMENTATION = r"""
 name: measured_context
-short_description: Take the context of measurements from the probe of a host
+short_description: Derive the context of measurements from the probe of a host
 version_added: 1.0.0
 author:
   - The hccn.cluster authors (@hccn-cluster)
 description:
-  - Takes from what M(hccn.cluster.device_info) or M(hccn.cluster.perf_tools_info) returned what the tool that measures does not know, for C(context) of
-    M(hccn.cluster.rdma_perf).
+  - Returns properties of a host that the measuring tool does not report, for the option C(context) of M(hccn.cluster.rdma_perf). They are taken from the
+    result of M(hccn.cluster.device_info) or M(hccn.cluster.perf_tools_info).
 positional: _input
 options:
   _input:
     description:
-      - What the module returned on the host.
+      - Result of the module on the host.
     type: raw
     required: true
   leaf:
@@ -37,7 +37,7 @@ EXAMPLES = r"""
 RETURN = r"""
 _value:
   description:
-    - A dictionary with C(leaf), C(product), and C(line_rate_gbit_s), the line rate by id of those NPUs that tell it.
+    - A dictionary with C(leaf), C(product) and C(line_rate_gbit_s), the line rate by NPU id where it is known.
   type: dict
 """
 
@@ -54,8 +54,8 @@ def measured_context(answer: Any, leaf: Any = None) -> dict[str, Any]:
 
 
 class FilterModule:
-    """Ansible's filter plugin."""
+    """The filter plugin."""
 
     def filters(self) -> dict[str, Callable[..., Any]]:
-        """Filters by name."""
+        """Return the filters by name."""
         return guard.filters({"measured_context": measured_context})

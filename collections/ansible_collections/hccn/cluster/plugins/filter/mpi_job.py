@@ -1,19 +1,19 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Shell of the filter mpi_job; the logic is in plugin_utils/_jobs."""
+"""The filter mpi_job. The logic is in plugin_utils/_jobs."""
 
 from __future__ import annotations
 
 DOCUMENTATION = r"""
 name: mpi_job
-short_description: Make an MPIJob that measures a collective
+short_description: Create an MPIJob that measures a collective
 version_added: 1.0.0
 author:
   - The hccn.cluster authors (@hccn-cluster)
 description:
-  - Makes the manifests of an MPIJob (C(kubeflow.org/v2beta1), Kubeflow's MPI Operator) that runs C(hccl_test) or C(nccl-tests) over the pods of a
-    Kubernetes cluster. The launcher pod starts C(mpirun) when all workers are ready, the worker pods hold the devices.
-  - What the operator refuses or cannot make pods of is looked at before anything is sent.
+  - Creates the manifests of an MPIJob (C(kubeflow.org/v2beta1), Kubeflow's MPI Operator) that runs C(hccl_test) or C(nccl-tests) over the pods of a
+    Kubernetes cluster. The launcher pod starts C(mpirun) when all workers are ready. The worker pods hold the devices.
+  - Checks the manifests by the rules of the operator and of pods, so that a job that cannot run is found before it is sent.
 extends_documentation_fragment:
   - hccn.cluster._job
 seealso:
@@ -22,8 +22,8 @@ seealso:
 """
 
 EXAMPLES = r"""
-# The keys are those of volcano_job, which has more examples.
-- name: Refuse a job that the cluster would refuse
+# The input has the same keys as that of volcano_job, which has more examples.
+- name: Fail if the cluster would refuse the job
   ansible.builtin.assert:
     that: planned.problems | length == 0
     fail_msg: "{{ planned.problems | map(attribute='message') | join('; ') }}"
@@ -34,10 +34,10 @@ EXAMPLES = r"""
 RETURN = r"""
 _value:
   description:
-    - A dictionary with C(objects), the manifests in the order to create them, the job last, and C(problems), what the cluster would refuse about it,
-      in the shape that all checks of this collection return.
-    - C(api_version), C(kind), C(name) and C(namespace) are those of the job. C(replicas) is the number of workers, C(deadline) the seconds
-      after which a pod is ended.
+    - A dictionary with C(objects), the manifests in the order of their creation, with the job last, and C(problems), the reasons for which the cluster would
+      refuse it, in the format of all checks of this collection.
+    - C(api_version), C(kind), C(name) and C(namespace) are those of the job. C(replicas) is the number of workers. C(deadline) is the number of seconds
+      after which the pods are terminated.
   type: dict
 """
 
@@ -61,8 +61,8 @@ def mpi_job(job: Any) -> dict[str, Any]:
 
 
 class FilterModule:
-    """Ansible's filter plugin."""
+    """The filter plugin."""
 
     def filters(self) -> dict[str, Callable[..., Any]]:
-        """Filters by name."""
+        """Return the filters by name."""
         return guard.filters({"mpi_job": mpi_job})

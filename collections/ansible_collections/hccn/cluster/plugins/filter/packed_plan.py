@@ -1,22 +1,22 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Shell of the filter packed_plan; the logic is in module_utils/_fabric, since hosts unpack it."""
+"""The filter packed_plan. The logic is in module_utils/_fabric, since hosts unpack it."""
 
 from __future__ import annotations
 
 DOCUMENTATION = r"""
 name: packed_plan
-short_description: Pack a pair plan for sending it to all hosts
+short_description: Compress a pair plan before it is sent to all hosts
 version_added: 1.0.0
 author:
   - The hccn.cluster authors (@hccn-cluster)
 description:
-  - Keeps of a plan what hosts need, C(hosts) with C(rounds) or C(schedule), as one text of about a tenth of its size. M(hccn.cluster.rdma_perf) takes
-    both forms.
-  - Every host is sent the whole plan, so without packing what goes over the network, and what Ansible holds while a task is at work, grow by the square of
-    the number of hosts. 1,000 hosts with eight NPUs and the plan V(quick) are 250 kB for each of them, packed 25 kB.
-  - Pack once for all hosts and keep the result with M(ansible.builtin.set_fact), best with C(run_once).
-  - M(hccn.cluster.fabric_plan), M(hccn.cluster.fabric_progress) and M(hccn.cluster.fabric_verdict) need the plan itself.
+  - Compresses the part of a plan that hosts need, C(hosts) with C(rounds) or C(schedule), into a string of about a tenth of its size.
+    M(hccn.cluster.rdma_perf) accepts both forms.
+  - Every host receives the whole plan. Without compression, the network traffic and the memory that Ansible needs during a task grow with the square of
+    the number of hosts. For 1,000 hosts with eight NPUs and the plan V(quick), each host receives 250 kB uncompressed and 25 kB compressed.
+  - Compress the plan once for all hosts and keep the result with M(ansible.builtin.set_fact), preferably with C(run_once).
+  - M(hccn.cluster.fabric_plan), M(hccn.cluster.fabric_progress) and M(hccn.cluster.fabric_verdict) require the uncompressed plan.
 positional: _input
 options:
   _input:
@@ -31,15 +31,15 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Pack the plan once for all hosts
+- name: Compress the plan once for all hosts
   ansible.builtin.set_fact:
-    shipped: "{{ plan | hccn.cluster.packed_plan }}"
+    compressed: "{{ plan | hccn.cluster.packed_plan }}"
   run_once: true
 
 - name: Start the measurements of each host
   hccn.cluster.rdma_perf:
     run_id: "{{ run_id }}"
-    plan: "{{ shipped }}"
+    plan: "{{ compressed }}"
     host: "{{ inventory_hostname }}"
     key: "{{ key }}"
     wait: false
@@ -48,7 +48,7 @@ EXAMPLES = r"""
 RETURN = r"""
 _value:
   description:
-    - A dictionary with C(packed), base64 of zlib of JSON. The same plan gives the same text.
+    - A dictionary with C(packed), the plan as JSON, compressed with zlib and encoded as base64. Equal plans give equal results.
   type: dict
 """
 
@@ -64,14 +64,14 @@ from ansible_collections.hccn.cluster.plugins.plugin_utils._trust import guard
 def packed_plan(plan: Any) -> dict[str, str]:
     """See DOCUMENTATION."""
     if not is_plan(plan):
-        raise AnsibleFilterError(f"packed_plan: the input is no pair plan with {NEEDED[0]} and {' or '.join(NEEDED[1:])}, make it with the filter "
+        raise AnsibleFilterError(f"packed_plan: the input is not a pair plan with {NEEDED[0]} and {' or '.join(NEEDED[1:])}: create it with the filter "
                                  "hccn.cluster.pair_plan")
     return pack(plan)
 
 
 class FilterModule:
-    """Ansible's filter plugin."""
+    """The filter plugin."""
 
     def filters(self) -> dict[str, Callable[..., Any]]:
-        """Filters by name."""
+        """Return the filters by name."""
         return guard.filters({"packed_plan": packed_plan})

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Shell of the filter pair_plan; the logic is in plugin_utils/_plan."""
+"""The filter pair_plan. The logic is in plugin_utils/_plan."""
 
 from __future__ import annotations
 
@@ -11,90 +11,92 @@ version_added: 1.0.0
 author:
   - The hccn.cluster authors (@hccn-cluster)
 description:
-  - Makes the plan that M(hccn.cluster.rdma_perf) works. In each round every NPU takes part in one pair at most, and the rails run at the same time.
-  - Each pair has one direction. It changes between rounds and between rails, so that every host is a source.
+  - Creates the plan that M(hccn.cluster.rdma_perf) executes. In each round, every NPU takes part in at most one pair, and all rails run at the same time.
+  - Each pair is measured in one direction, which alternates between rounds and between rails, so that every host is a source.
   - The same input and seed give the same plan.
-  - The summary tells before anything runs what the plan costs, what it covers, which faults it can name, and what a budget left out.
+  - The summary has the duration and coverage of the plan, the faults that it can locate, and the rounds that were omitted because of O(budget).
 positional: _input, plan, seed, rails, run_id
 options:
   _input:
     description:
-      - The hosts. A list of dictionaries with C(host), C(devices), C(control_address) and C(control_port).
-      - C(devices) is a list of dictionaries with C(id) and C(address), as M(hccn.cluster.device_info) returns them. Its topic C(lldp) tells the leaf
-        switch of an NPU, its topic C(super_pod) the super pod.
-      - A host may have C(leaf), one for all its NPUs or a dictionary by NPU id, C(super_pod), C(rack), and C(labels), those of its Kubernetes node.
-        A device may have C(leaf) and C(rail).
-      - What the inventory says comes before LLDP, and LLDP before labels. The labels are C(volcano.sh/tor) or C(volcano.sh/hypernode) for the leaf,
-        C(huawei.com/topotree.superpodid) for the super pod, C(huawei.com/topotree.rackid) for the rack.
-      - The other hosts must reach C(control_port) at C(control_address) over TCP.
+      - The hosts, as dictionaries with C(host), C(devices), C(control_address) and C(control_port).
+      - C(devices) is a list of dictionaries with C(id) and C(address), as returned by M(hccn.cluster.device_info). The topic C(lldp) gives the leaf
+        switch of an NPU, the topic C(super_pod) its super pod.
+      - A host may have C(leaf), either one for all its NPUs or a dictionary by NPU id; C(super_pod); C(rack); and C(labels), the labels of its Kubernetes
+        node. A device may have C(leaf) and C(rail).
+      - Values of the inventory take precedence over LLDP, and LLDP over labels. The labels are C(volcano.sh/tor) or C(volcano.sh/hypernode) for the leaf,
+        C(huawei.com/topotree.superpodid) for the super pod, and C(huawei.com/topotree.rackid) for the rack.
+      - The other hosts must be able to connect to C(control_port) at C(control_address) over TCP.
     type: list
     elements: dict
     required: true
   plan:
     description:
-      - V(quick) measures each NPU with two partners, in two rounds. It finds slow hosts and NPUs.
-      - V(leaves) measures every two leaf switches, and each within itself, in as many rounds as there are leaves, or one less. Hosts of a
-        leaf take turns. It also finds slow leaves and paths. Where NPUs of a host hang on different leaves, hosts that are wired alike count as one leaf.
-      - V(full) measures every pair of hosts, in N-1 rounds for N hosts, N rounds where N is odd. No plan has fewer rounds.
-      - V(devices) measures every pair of NPUs of different hosts, in (N-1)R rounds for R NPUs a host, NR where N and R are odd.
-      - V(pairs) measures the O(pairs) given.
-      - In all but V(devices) and V(pairs), an NPU is measured with those of the same id only. The first rounds of V(full) and V(devices) show as many
-        pairs of leaves as they can.
+      - V(quick) measures each NPU with two partners, in two rounds. It detects slow hosts and NPUs.
+      - V(leaves) measures every pair of leaf switches, and each leaf internally, in as many rounds as there are leaves, or one less. The hosts of a
+        leaf take turns. It also detects slow leaves and paths. If the NPUs of a host are connected to different leaves, hosts with the same wiring count
+        as one leaf.
+      - V(full) measures every pair of hosts, in N-1 rounds for N hosts, or N rounds if N is odd. This is the minimum number of rounds.
+      - V(devices) measures every pair of NPUs of different hosts, in (N-1)R rounds for R NPUs per host, or NR rounds if N and R are odd.
+      - V(pairs) measures the pairs in O(pairs).
+      - In all plans except V(devices) and V(pairs), an NPU is measured only with NPUs of the same id. The first rounds of V(full) and V(devices) cover as
+        many pairs of leaves as possible.
     type: str
     choices: [quick, leaves, full, devices, pairs]
     default: quick
   seed:
     description:
-      - Seed of the order of the hosts. Other seeds give other partners.
+      - Seed for the order of the hosts. Different seeds give different partners.
     type: int
     default: 0
   rails:
     description:
-      - Ids of the NPUs to measure. Without it all that two hosts have in common.
+      - Ids of the NPUs to measure. The default are all ids that two hosts have in common.
     type: list
     elements: int
   run_id:
     description:
-      - Name of the run, to be written into the plan. M(hccn.cluster.rdma_perf) refuses a plan of another run.
+      - Name of the run, which becomes part of the plan. M(hccn.cluster.rdma_perf) refuses the plan of another run.
     type: str
   pairs:
     description:
-      - The pairs of the plan V(pairs). Each is a list of two hosts, for all NPUs that both have, or a dictionary with C(source) and C(target), each
+      - The pairs of the plan V(pairs). Each is a list of two hosts, for all NPU ids that both have, or a dictionary with C(source) and C(target), each
         with C(host) and C(device).
-      - They are brought into at most one round more than the busiest NPU has pairs.
+      - The number of rounds exceeds the largest number of pairs of one NPU by at most one.
     type: list
     elements: raw
   absent:
     description:
-      - What O(pairs) may name though it is not in the input, names of hosts and dictionaries with C(host) and C(device), such as hosts that are lost.
-      - Their pairs are not measured, the summary names them. Other hosts and NPUs that are not in the input are errors.
+      - Hosts and NPUs, such as lost hosts, that O(pairs) may contain although they are not in the input. Each is a host name, or a dictionary with C(host)
+        and C(device).
+      - Their pairs are not measured, and the summary lists them. Any other host or NPU that is not in the input is an error.
     type: list
     elements: raw
     default: []
   allow_empty:
     description:
-      - Return a plan without C(hosts) and C(rounds) where no two NPUs can be measured with each other, for lack of hosts, of NPUs with the same id,
-        or since all O(pairs) are O(absent). Without it that is an error.
+      - Whether to return a plan without C(hosts) and C(rounds) if no two NPUs can be measured with each other, because there are too few hosts, no NPUs
+        with the same id, or all O(pairs) are O(absent). With V(false), this is an error.
     type: bool
     default: false
   groups:
     description:
-      - For each host a dictionary with C(leaf), C(super_pod), C(rack) or C(rail), which come before what stands in the input.
+      - Topology by host name, as dictionaries with C(leaf), C(super_pod), C(rack) or C(rail), which take precedence over the input.
         C(leaf) and C(rail) may be dictionaries by NPU id.
     type: dict
   budget:
     description:
-      - Minutes that the plan may take. Rounds that do not fit are left out.
+      - Limit for the duration of the plan in minutes. Rounds beyond it are omitted.
     type: float
   seconds_per_pair:
     description:
-      - Seconds of one test with all that belongs to it, for the budget and the estimate. Take what a run on your hosts showed.
+      - Duration of one test in seconds, including its overhead, for O(budget) and the estimate. Use the value from a run on your hosts.
     type: float
     default: 8
   compact:
     description:
-      - Whether the plan gives the rule of its rounds instead of the pairs. Without it plans of more than 512 pairs do.
-      - A plan of 1024 hosts with 8 NPUs has four million pairs, its rule has 250 kB. M(hccn.cluster.rdma_perf) takes both.
+      - Whether the plan contains the rule that generates its rounds instead of the pairs. The default is V(true) for plans with more than 512 pairs.
+      - A plan for 1024 hosts with 8 NPUs has four million pairs, but its rule only 250 kB. M(hccn.cluster.rdma_perf) accepts both forms.
     type: bool
 seealso:
   - module: hccn.cluster.rdma_perf
@@ -115,7 +117,7 @@ EXAMPLES = r"""
         control_port: 18600
         devices: [{id: 0, address: 10.0.0.12}, {id: 1, address: 10.0.1.12}]
 
-- name: Every pair of leaf switches, as far as ten minutes go
+- name: Plan the pairs of leaf switches that fit into ten minutes
   ansible.builtin.set_fact:
     plan: "{{ hosts | hccn.cluster.pair_plan(plan='leaves', groups=wiring, budget=10) }}"
   vars:
@@ -123,11 +125,11 @@ EXAMPLES = r"""
       n1: {leaf: leaf-1}
       n2: {leaf: {0: leaf-2, 1: leaf-3}}
 
-- name: What would it cost, and what would it see?
+- name: Show the duration of the plan and the faults that it detects
   ansible.builtin.debug:
-    msg: "{{ plan.summary.rounds }} rounds, {{ plan.summary.minutes }} minutes, sees {{ plan.summary.sees.classes | join(', ') }}"
+    msg: "{{ plan.summary.rounds }} rounds, {{ plan.summary.minutes }} minutes, detects {{ plan.summary.sees.classes | join(', ') }}"
 
-- name: One pair of hosts, and two NPUs of different rails
+- name: Plan a pair of hosts, and two NPUs of different rails
   ansible.builtin.set_fact:
     plan: "{{ hosts | hccn.cluster.pair_plan(plan='pairs', pairs=wanted) }}"
   vars:
@@ -139,21 +141,20 @@ EXAMPLES = r"""
 RETURN = r"""
 _value:
   description:
-    - A dictionary with C(plan), its name, C(rounds), C(hosts), C(topology) and C(summary).
+    - A dictionary with C(plan), the name of the plan, C(rounds), C(hosts), C(topology) and C(summary).
     - C(rounds) is a list of lists of pairs with C(id), C(source) and C(target).
-    - C(hosts) tells where the runner of each host listens.
-    - C(topology) has for each host its C(super_pod) and C(rack), and for each of its C(devices) the C(address), the C(rail) and the C(leaf). What is not
-      known is not there.
-    - With O(compact), C(schedule) and C(wiring) stand in place of C(rounds) and C(topology).
-    - C(summary) has the numbers of C(hosts), C(rounds) and C(pairs), the C(rails), and C(coverage), the measured share of all pairs of equal
-      devices, with the plan V(devices) of all pairs of devices.
-    - Its C(minutes) are an estimate from C(seconds_per_pair). C(covers) has C(host_pairs), C(device_pairs) and, where leaves are known, C(leaf_pairs), each
-      with C(planned), C(possible) and C(share). C(leaves) is the number of leaves, C(leaf_unknown) tells the number and some names of hosts
-      with an NPU whose leaf is not known.
-    - Its C(sees) has C(classes), the kinds of fault that the plan can name of C(node), C(device), C(rail), C(leaf) and C(path), and C(not), the reasons
-      why not for the others, and C(smallest_drop_percent) of an C(npu) and a C(pair) that would be seen where measurements vary by C(spread_percent).
-      C(left_out) is there where a budget cut the plan, with C(rounds), C(minutes) and C(pairs).
-    - Its C(unmeasured) is there where O(pairs) has some with an end that is O(absent), a sentence for each.
+    - C(hosts) has the address and port of the listener of each host.
+    - C(topology) has C(super_pod) and C(rack) of each host, and C(address), C(rail) and C(leaf) of each of its C(devices). Unknown values are omitted.
+    - With O(compact), C(schedule) and C(wiring) replace C(rounds) and C(topology).
+    - C(summary) has the numbers of C(hosts), C(rounds) and C(pairs), the C(rails), and C(coverage), the measured share of all pairs of NPUs with the same
+      id, or of all pairs of NPUs with the plan V(devices).
+    - In C(summary), C(minutes) is an estimate based on C(seconds_per_pair). C(covers) has C(host_pairs), C(device_pairs) and, if leaves are known,
+      C(leaf_pairs), each with C(planned), C(possible) and C(share). C(leaves) is the number of leaves. C(leaf_unknown) has the number and some names of
+      hosts with an NPU whose leaf is unknown.
+    - In C(summary), C(sees) has C(classes), the kinds of fault that the plan can locate out of C(node), C(device), C(rail), C(leaf) and C(path); C(not), the
+      reasons why it cannot locate the others; and C(smallest_drop_percent), the detection limit for an C(npu) and a C(pair) if measurements vary by
+      C(spread_percent). If O(budget) shortened the plan, C(left_out) has the omitted C(rounds), C(minutes) and C(pairs).
+    - In C(summary), C(unmeasured) has a sentence for each of O(pairs) with an NPU or host in O(absent). It is omitted if there is none.
   type: dict
 """
 
@@ -181,8 +182,8 @@ def pair_plan(hosts: Any, plan: str = "quick", seed: int = 0, rails: Iterable[in
 
 
 class FilterModule:
-    """Ansible's filter plugin."""
+    """The filter plugin."""
 
     def filters(self) -> dict[str, Callable[..., Any]]:
-        """Filters by name."""
+        """Return the filters by name."""
         return guard.filters({"pair_plan": pair_plan})

@@ -1,12 +1,12 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Shell of the filter perf_tools_line; the logic is in plugin_utils/_roles."""
+"""The filter perf_tools_line. The logic is in plugin_utils/_roles."""
 
 from __future__ import annotations
 
 DOCUMENTATION = r"""
 name: perf_tools_line
-short_description: Write the measuring tools of a host as a line
+short_description: Summarize in one line the measuring tools of a host
 version_added: 1.0.0
 author:
   - The hccn.cluster authors (@hccn-cluster)
@@ -16,7 +16,7 @@ positional: _input, host
 options:
   _input:
     description:
-      - What M(hccn.cluster.perf_tools_info) returned on the host.
+      - Result of M(hccn.cluster.perf_tools_info) on the host.
     type: dict
     required: true
   host:
@@ -26,7 +26,7 @@ options:
     required: true
   foreseen:
     description:
-      - Whether the packages would be installed if this were not check mode.
+      - Whether the play runs in check mode and would otherwise install the missing packages.
     type: bool
     default: false
 seealso:
@@ -42,7 +42,7 @@ EXAMPLES = r"""
 RETURN = r"""
 _value:
   description:
-    - The tools with their versions, and what is missing, with the command that installs it.
+    - The tools with their versions, and the missing tools with the command that installs them.
   type: str
 """
 
@@ -54,8 +54,8 @@ from ansible_collections.hccn.cluster.plugins.plugin_utils._trust import guard
 
 
 class FilterModule:
-    """Ansible's filter plugin."""
+    """The filter plugin."""
 
     def filters(self) -> dict[str, Callable[..., Any]]:
-        """Filters by name."""
+        """Return the filters by name."""
         return guard.filters({"perf_tools_line": lines.perf_tools})

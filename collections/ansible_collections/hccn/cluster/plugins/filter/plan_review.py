@@ -1,17 +1,18 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Shell of the filter plan_review; the logic is in plugin_utils/_plan."""
+"""The filter plan_review. The logic is in plugin_utils/_plan."""
 
 from __future__ import annotations
 
 DOCUMENTATION = r"""
 name: plan_review
-short_description: Describe a plan of pairwise measurements, and check that it can be run as asked
+short_description: Describe a plan of pairwise measurements and check its settings
 version_added: 1.0.0
 author:
   - The hccn.cluster authors (@hccn-cluster)
 description:
-  - Returns sentences about a plan before it is measured, and the settings of P(hccn.cluster.check_fabric#role) with which it cannot be measured and judged.
+  - Returns sentences that describe a plan before it is measured, and the reasons why it cannot be measured or classified with the settings of
+    P(hccn.cluster.check_fabric#role).
 positional: _input
 options:
   _input:
@@ -26,27 +27,27 @@ options:
     required: true
   measure:
     description:
-      - What is measured, such as V(bandwidth).
+      - Measured quantity, such as V(bandwidth).
     type: str
     required: true
   size:
     description:
-      - The size of a message.
+      - Message size.
     type: str
     required: true
   relative_floor:
     description:
-      - The floor of P(hccn.cluster.check_fabric#role) relative to the usual value.
+      - Share of the usual value above which nothing is slow.
     type: float
     required: true
   line_rate_floor:
     description:
-      - The floor relative to the line rate.
+      - Share of the line rate below which a pair is slow.
     type: float
     required: true
   timeout_s:
     description:
-      - How long the measurements may take. V(0) is as long as the plan needs.
+      - Time limit for the measurements in seconds. V(0) allows as long as the plan needs.
     type: int
     required: true
 seealso:
@@ -64,7 +65,7 @@ EXAMPLES = r"""
 RETURN = r"""
 _value:
   description:
-    - A dictionary with C(lines), sentences that describe the plan, and C(refusals), sentences that say why it cannot be run with these settings.
+    - A dictionary with C(lines), the description of the plan, and C(refusals), the reasons why it cannot run with these settings.
   type: dict
 """
 
@@ -81,14 +82,14 @@ from ansible_collections.hccn.cluster.plugins.plugin_utils._trust import guard
 def plan_review(plan: Mapping[str, Any], **settings: Any) -> dict[str, list[str]]:
     """See DOCUMENTATION."""
     if not is_plan(plan) or "summary" not in plan:
-        raise AnsibleFilterError("plan_review: the input is no pair plan, make it with the filter hccn.cluster.pair_plan")
+        raise AnsibleFilterError("plan_review: the input is not a pair plan: create it with the filter hccn.cluster.pair_plan")
     given = Settings(**settings)
     return {"lines": lines(plan, given), "refusals": refusals(plan, given)}
 
 
 class FilterModule:
-    """Ansible's filter plugin."""
+    """The filter plugin."""
 
     def filters(self) -> dict[str, Callable[..., Any]]:
-        """Filters by name."""
+        """Return the filters by name."""
         return guard.filters({"plan_review": plan_review})

@@ -1,19 +1,19 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Shell of the filter printable; the logic is in module_utils/_core."""
+"""The filter printable. The logic is in module_utils/_core."""
 
 from __future__ import annotations
 
 DOCUMENTATION = r"""
 name: printable
-short_description: Make a text that a host or a switch chose fit for a terminal
+short_description: Remove control characters from text that comes from a host or a switch
 version_added: 1.0.0
 author:
   - The hccn.cluster authors (@hccn-cluster)
 description:
-  - Returns one line of at most 2000 characters. Control characters, escape sequences, line ends and the marks that turn the direction of writing become C(?).
-  - Names of switches, messages of tools and names of processes are chosen by the hosts, or by their neighbours. Shown as they are, they could clear the
-    screen of the operator, or make a line say something else.
+  - Returns one line of at most 2000 characters. Control characters, escape sequences, line breaks and bidirectional formatting characters become C(?).
+  - Names of switches, messages of tools and names of processes come from hosts or their neighbors. Unfiltered, they could clear the operator's terminal or
+    forge the displayed text.
 positional: _input
 options:
   _input:
@@ -26,9 +26,9 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Show what a switch calls itself
+- name: Show the names of the switches
   ansible.builtin.debug:
-    msg: "{{ look.devices | map(attribute='lldp.system_name') | map('hccn.cluster.printable') | join(', ') }}"
+    msg: "{{ npus.devices | map(attribute='lldp.system_name') | map('hccn.cluster.printable') | join(', ') }}"
 """
 
 RETURN = r"""
@@ -51,8 +51,8 @@ def printable(text: Any) -> str:
 
 
 class FilterModule:
-    """Ansible's filter plugin."""
+    """The filter plugin."""
 
     def filters(self) -> dict[str, Callable[..., Any]]:
-        """Filters by name."""
+        """Return the filters by name."""
         return guard.filters({"printable": printable})

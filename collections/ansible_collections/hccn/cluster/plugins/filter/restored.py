@@ -1,12 +1,12 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Shell of the filter restored; the logic is in plugin_utils/_plan."""
+"""The filter restored. The logic is in plugin_utils/_plan."""
 
 from __future__ import annotations
 
 DOCUMENTATION = r"""
 name: restored
-short_description: Turn what was saved of a host into the options that put it back
+short_description: Create the module options that restore the saved configuration of a host
 version_added: 1.0.0
 author:
   - The hccn.cluster authors (@hccn-cluster)
@@ -16,20 +16,20 @@ positional: _input, settings, devices
 options:
   _input:
     description:
-      - What O(hccn.cluster.hccn_conf#module:keep_previous=true) saved, with C(schema) (V(hccn.cluster/restore/2)), C(saved_at), C(network) (entries of
-        O(hccn.cluster.device_network#module:config), V(null) where an option was not set), C(tls) (a list of C(id) and C(enabled)) and
-        C(hccn_conf) (the text of the file). The last three may be missing. The text of the JSON file is taken, too.
+      - The configuration that O(hccn.cluster.hccn_conf#module:keep_previous=true) saved, with C(schema) (V(hccn.cluster/restore/2)), C(saved_at), C(network)
+        (entries of O(hccn.cluster.device_network#module:config), V(null) for an option that was not set), C(tls) (a list of C(id) and C(enabled)) and
+        C(hccn_conf) (the text of the file). The last three may be missing. The JSON text of the saved file is accepted as well.
     type: raw
     required: true
   settings:
     description:
-      - What the file holds now, as in RV(hccn.cluster.hccn_conf#module:settings).
+      - Current settings of the file, as in RV(hccn.cluster.hccn_conf#module:settings).
     type: list
     elements: dict
     default: []
   devices:
     description:
-      - What the devices have now, as in RV(hccn.cluster.device_info#module:devices). Needed for C(missing).
+      - Current state of the devices, as in RV(hccn.cluster.device_info#module:devices). Required for C(missing).
     type: list
     elements: dict
     default: []
@@ -40,7 +40,7 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Put the addresses back
+- name: Restore the addresses
   hccn.cluster.device_network:
     config: "{{ (record.content | b64decode | hccn.cluster.restored).network }}"
 """
@@ -50,10 +50,10 @@ _value:
   description:
     - A dictionary with C(saved_at), C(network), C(tls), C(present), C(absent), C(problems) and C(missing).
     - C(network) is the C(config) of M(hccn.cluster.device_network).
-    - C(tls) has C(enabled) and C(disabled), the C(devices) that M(hccn.cluster.device_tls) switches to that state.
-    - C(present) and C(absent) are the C(config) of M(hccn.cluster.hccn_conf) for each of its states, C(absent) with keys that were not in the file.
-    - C(problems) are settings that cannot be put back.
-    - C(missing) are sentences, one for each NPU whose address was changed and not saved.
+    - C(tls) has C(enabled) and C(disabled), the C(devices) that M(hccn.cluster.device_tls) sets to that state.
+    - C(present) and C(absent) are the C(config) of M(hccn.cluster.hccn_conf) for these states. C(absent) has the keys that were not in the saved file.
+    - C(problems) lists the settings that cannot be restored.
+    - C(missing) has one sentence per NPU whose address was changed but not saved.
   type: dict
 """
 
@@ -76,8 +76,8 @@ def restored(saved: Any, settings: Sequence[Mapping[str, Any]] = (), devices: Se
 
 
 class FilterModule:
-    """Ansible's filter plugin."""
+    """The filter plugin."""
 
     def filters(self) -> dict[str, Callable[..., Any]]:
-        """Filters by name."""
+        """Return the filters by name."""
         return guard.filters({"restored": restored})

@@ -1,20 +1,20 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Shell of the filter runner_pods; the logic is in plugin_utils/_jobs."""
+"""The filter runner_pods. The logic is in plugin_utils/_jobs."""
 
 from __future__ import annotations
 
 DOCUMENTATION = r"""
 name: runner_pods
-short_description: Make the pods from which a fabric is checked in Kubernetes
+short_description: Create the pods that check a fabric in Kubernetes
 version_added: 1.0.0
 author:
   - The hccn.cluster authors (@hccn-cluster)
 description:
-  - Makes the manifests of one pod a node. Each holds the devices of its node, so that the scheduler puts it on a node only whose devices are free, and
-    waits. P(hccn.cluster.check_fabric#role) measures from inside of them by the same plan and modules as over ssh.
-  - What the cluster would refuse is looked at before anything is sent.
-  - The manifests were checked against the published schemas. They were not run on a cluster with NPUs.
+  - Creates the manifests of one pod per node. Each pod requests the devices of its node, so that it is scheduled only to a node whose devices are free, and
+    then waits. P(hccn.cluster.check_fabric#role) runs its measurements inside these pods, with the same plan and modules as over ssh.
+  - Checks the manifests by the rules of the cluster before they are sent.
+  - The manifests were validated against the published schemas. They were not run on a cluster with NPUs.
 extends_documentation_fragment:
   - hccn.cluster._job.runners
 seealso:
@@ -30,10 +30,10 @@ EXAMPLES = r"""
 RETURN = r"""
 _value:
   description:
-    - A dictionary with C(objects), the manifests in the order to create them, and C(problems), what the cluster would refuse about them, in the shape
-      that all checks of this collection return.
-    - C(pods) has the name of each host's pod, C(container) the name of their container, C(name) and C(namespace) are those of all, C(deadline) is the seconds
-      after which a pod is ended.
+    - A dictionary with C(objects), the manifests in the order of their creation, and C(problems), the reasons for which the cluster would refuse them, in
+      the format of all checks of this collection.
+    - C(pods) has the pod name of each host, C(container) is the name of the container in each pod, C(name) and C(namespace) are common to all pods, and
+      C(deadline) is the number of seconds after which the pods are terminated.
   type: dict
 """
 
@@ -56,8 +56,8 @@ def runner_pods(given: Any) -> dict[str, Any]:
 
 
 class FilterModule:
-    """Ansible's filter plugin."""
+    """The filter plugin."""
 
     def filters(self) -> dict[str, Callable[..., Any]]:
-        """Filters by name."""
+        """Return the filters by name."""
         return guard.filters({"runner_pods": runner_pods})

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Shell of the filter switch_upgrade; the logic is in plugin_utils/_clusterd."""
+"""The filter switch_upgrade. The logic is in plugin_utils/_clusterd."""
 
 from __future__ import annotations
 
@@ -11,34 +11,34 @@ version_added: 1.0.0
 author:
   - The hccn.cluster authors (@hccn-cluster)
 description:
-  - Used by the role P(hccn.cluster.switch_upgrade#role), which writes C(file) of the result to its state file and stops where there is a C(refusal).
-  - Nothing is read, written or switched by the filter itself.
+  - Used by the role P(hccn.cluster.switch_upgrade#role), which writes C(file) of the result to its state file and stops if there is a C(refusal).
+  - The filter itself reads, writes and switches nothing.
 positional: _input, event
 options:
   _input:
     description:
-      - The run, with C(leaf), C(direction) (V(failover) or V(switchback)), C(path) (the state file) and C(check_mode), or what the filter returned for the
-        event before.
+      - The run, with C(leaf), C(direction) (V(failover) or V(switchback)), C(path) (the state file) and C(check_mode), or the result of the filter for the
+        previous event.
     type: dict
     required: true
   event:
     description:
-      - V(opened) - the state file was read. Takes O(text) and O(resolution).
-      - V(planned) - the jobs are known. Takes O(jobs).
-      - V(checked) - each job was checked in check mode. Takes O(results) and O(confirm).
-      - V(compared) - the state file was read again. Takes O(text).
-      - V(started) - the next job is about to be switched. V(switched) - it was.
-      - V(failed) - a task failed on the way. Takes O(action) and O(result).
+      - V(opened) - the state file was read. Requires O(text) and O(resolution).
+      - V(planned) - the jobs are known. Requires O(jobs).
+      - V(checked) - each job was checked in check mode. Requires O(results) and O(confirm).
+      - V(compared) - the state file was read again. Requires O(text).
+      - V(started) - the next job is about to be switched. V(switched) - the job was switched.
+      - V(failed) - a task failed after the first V(started). Requires O(action) and O(result).
     type: str
     choices: [opened, planned, checked, compared, started, switched, failed]
     required: true
   text:
     description:
-      - The content of the state file, empty where there is none.
+      - Content of the state file, empty if there is no file.
     type: raw
   resolution:
     description:
-      - What became of a switch that an earlier run left open, V(done) or V(not_done).
+      - Whether a switch that an earlier run left unfinished took place, V(done) or V(not_done).
     type: str
   jobs:
     description:
@@ -47,12 +47,12 @@ options:
     elements: dict
   results:
     description:
-      - What M(hccn.cluster.clusterd_nic_switch) returned in a loop over the jobs, each with C(job).
+      - Results of M(hccn.cluster.clusterd_nic_switch) in a loop over the jobs, each with C(job).
     type: list
     elements: dict
   confirm:
     description:
-      - Whether the operator confirmed that jobs are switched.
+      - Whether the operator confirmed that jobs may be switched.
     type: bool
   action:
     description:
@@ -60,7 +60,7 @@ options:
     type: str
   result:
     description:
-      - What it returned.
+      - Result of O(action).
     type: dict
 seealso:
   - module: hccn.cluster.clusterd_job_info
@@ -76,8 +76,8 @@ EXAMPLES = r"""
 RETURN = r"""
 _value:
   description:
-    - The run. C(plan) has the jobs to be switched, C(ended) those that were moved and run no longer, C(moved) by id those that are moved.
-    - C(file) is what the state file has to hold. C(refusal) says why the run must stop, V(null) where it may go on. C(summary) is a sentence.
+    - The run. C(plan) has the jobs to switch, C(ended) the moved jobs that no longer run, and C(moved) the moved jobs by id.
+    - C(file) is the new content of the state file. C(refusal) is the reason why the run must stop, V(null) if it may continue. C(summary) is a sentence.
   type: dict
 """
 
@@ -100,8 +100,8 @@ def switch_upgrade(run: Any, event: str, **given: Any) -> dict[str, Any]:
 
 
 class FilterModule:
-    """Ansible's filter plugin."""
+    """The filter plugin."""
 
     def filters(self) -> dict[str, Callable[..., Any]]:
-        """Filters by name."""
+        """Return the filters by name."""
         return guard.filters({"switch_upgrade": switch_upgrade})

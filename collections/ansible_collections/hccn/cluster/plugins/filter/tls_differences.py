@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Shell of the filter tls_differences; the logic is in plugin_utils/_findings."""
+"""The filter tls_differences. The logic is in plugin_utils/_findings."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ author:
   - The hccn.cluster authors (@hccn-cluster)
 description:
   - Compares the TLS flags of all NPUs over the hosts. NPUs with different flags cannot connect.
-  - A host differs where its NPUs do not all have the flag that most hosts have. Without a majority all hosts differ. Hosts that were not read are left out.
-  - Walks over all hosts. Use it in a task that runs once.
+  - A host differs if its NPUs do not all have the flag that most hosts have. Without a majority, all hosts differ. Hosts that were not probed are ignored.
+extends_documentation_fragment:
+  - hccn.cluster._hostvars
 positional: _input, hostvars
 options:
   _input:
@@ -22,14 +23,9 @@ options:
     type: list
     elements: str
     required: true
-  hostvars:
-    description:
-      - The variables of all hosts, as Ansible has them under this name. They are read one by one.
-    type: dict
-    required: true
   register_name:
     description:
-      - The variable under which the hosts registered what M(hccn.cluster.device_info) returned.
+      - Name of the variable in which the hosts registered the result of M(hccn.cluster.device_info).
     type: str
     required: true
 seealso:
@@ -38,7 +34,7 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Which hosts differ?
+- name: Show the hosts that differ
   ansible.builtin.debug:
     msg: "{{ ansible_play_hosts | hccn.cluster.tls_differences(hostvars, register_name='npus') }}"
   run_once: true
@@ -47,7 +43,7 @@ EXAMPLES = r"""
 RETURN = r"""
 _value:
   description:
-    - A dictionary with C(hosts), those that differ, and C(enabled), those with a flag that is on.
+    - A dictionary with C(hosts), the hosts that differ, and C(enabled), the hosts with at least one flag that is on.
   type: dict
 """
 
@@ -71,8 +67,8 @@ def tls_differences(hosts: Iterable[str], hostvars: Mapping[str, Mapping[str, An
 
 
 class FilterModule:
-    """Ansible's filter plugin."""
+    """The filter plugin."""
 
     def filters(self) -> dict[str, Callable[..., Any]]:
-        """Filters by name."""
+        """Return the filters by name."""
         return guard.filters({"tls_differences": tls_differences})

@@ -1,17 +1,17 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Shell of the filter tls_outcome; the logic is in plugin_utils/_roles."""
+"""The filter tls_outcome. The logic is in plugin_utils/_roles."""
 
 from __future__ import annotations
 
 DOCUMENTATION = r"""
 name: tls_outcome
-short_description: Find out what became of a host whose TLS state was to be set
+short_description: Evaluate the TLS change of a host
 version_added: 1.0.0
 author:
   - The hccn.cluster authors (@hccn-cluster)
 description:
-  - Returns the verdict of P(hccn.cluster.tls#role) on one host, and which of its NPUs are to be put back where others failed.
+  - Returns the verdict of P(hccn.cluster.tls#role) on one host, and which of its NPUs to roll back if other hosts failed.
 positional: _input
 options:
   _input:
@@ -21,35 +21,35 @@ options:
     required: true
   state:
     description:
-      - The state that was to be set.
+      - The requested state.
     type: str
     choices: [enabled, disabled]
     required: true
   failed:
     description:
-      - The hosts that were not set, from P(hccn.cluster.tls_rollout#filter).
+      - Hosts that do not have the requested state, from P(hccn.cluster.tls_rollout#filter).
     type: list
     elements: str
     required: true
   on_partial:
     description:
-      - What happens to the host where others failed.
+      - What happens to the host if others failed.
     type: str
     choices: [rollback, keep]
     required: true
   probed:
     description:
-      - What M(hccn.cluster.device_tls) returned before anything was set.
+      - Result of M(hccn.cluster.device_tls) before any change.
     type: dict
     default: {}
   result:
     description:
-      - What it returned when the state was set.
+      - Result of M(hccn.cluster.device_tls) for the change.
     type: dict
     default: {}
   put_back:
     description:
-      - What the loop returned that put NPUs back.
+      - Result of the loop that rolled NPUs back.
     type: dict
     default: {}
 seealso:
@@ -67,8 +67,8 @@ EXAMPLES = r"""
 RETURN = r"""
 _value:
   description:
-    - A dictionary. C(complete) is V(true) where no host failed, C(bad) where the host failed or is not as declared because others failed.
-    - C(line) is a sentence for the operator. C(put_back) has the ids of the NPUs that were changed, by the state that they had before.
+    - A dictionary. C(complete) is V(true) if no host failed. C(bad) is V(true) if the host failed, or is not as declared because others failed.
+    - C(line) is a sentence for the operator. C(put_back) has the ids of the changed NPUs by their previous state.
   type: dict
 """
 
@@ -87,8 +87,8 @@ def tls_outcome(host: str, state: str, failed: Sequence[str], on_partial: str, p
 
 
 class FilterModule:
-    """Ansible's filter plugin."""
+    """The filter plugin."""
 
     def filters(self) -> dict[str, Callable[..., Any]]:
-        """Filters by name."""
+        """Return the filters by name."""
         return guard.filters({"tls_outcome": tls_outcome})

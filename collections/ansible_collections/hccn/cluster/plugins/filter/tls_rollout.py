@@ -1,31 +1,27 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Shell of the filter tls_rollout; the logic is in plugin_utils/_roles."""
+"""The filter tls_rollout. The logic is in plugin_utils/_roles."""
 
 from __future__ import annotations
 
 DOCUMENTATION = r"""
 name: tls_rollout
-short_description: Find out which hosts have the TLS state that a play sets
+short_description: Determine which hosts have the TLS state that a play sets
 version_added: 1.0.0
 author:
   - The hccn.cluster authors (@hccn-cluster)
 description:
-  - Reads for each host what M(hccn.cluster.device_tls) returned before anything was set (C(tls_look)) and when it was set (C(tls_devices)).
+  - Reads for each host the results of M(hccn.cluster.device_tls) before any change (C(tls_look)) and for the change (C(tls_devices)).
     P(hccn.cluster.tls#role) uses it to set TLS on all hosts or on none.
-  - Walks over all hosts. Use it in a task that runs once.
+extends_documentation_fragment:
+  - hccn.cluster._hostvars
 positional: _input, hostvars, active, batch
 options:
   _input:
     description:
-      - The names of all hosts of the play, also of those that were lost.
+      - The names of all hosts of the play, including lost hosts.
     type: list
     elements: str
-    required: true
-  hostvars:
-    description:
-      - The variables of all hosts, as Ansible has them under this name. They are read one by one.
-    type: dict
     required: true
   active:
     description:
@@ -46,7 +42,7 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Which hosts are not set?
+- name: Show the hosts without the requested state
   ansible.builtin.debug:
     msg: "{{ (ansible_play_hosts_all | hccn.cluster.tls_rollout(hostvars, ansible_play_hosts, ansible_play_batch)).failed }}"
   run_once: true
@@ -55,8 +51,8 @@ EXAMPLES = r"""
 RETURN = r"""
 _value:
   description:
-    - A dictionary. C(all_probed) is V(true) where no host was lost before it was probed. C(changing) has the hosts of the batch whose state would change.
-    - C(authorities) has the different lists of CA certificates that NPUs have, C(failed) the hosts that were lost or do not have the state that was set.
+    - A dictionary. C(all_probed) is V(true) if no host was lost before it was probed. C(changing) has the hosts of the batch whose state would change.
+    - C(authorities) has the distinct lists of CA certificates of the NPUs. C(failed) has the hosts that were lost or do not have the requested state.
   type: dict
 """
 
@@ -80,8 +76,8 @@ def tls_rollout(hosts: Sequence[str], hostvars: Mapping[str, Mapping[str, Any]],
 
 
 class FilterModule:
-    """Ansible's filter plugin."""
+    """The filter plugin."""
 
     def filters(self) -> dict[str, Callable[..., Any]]:
-        """Filters by name."""
+        """Return the filters by name."""
         return guard.filters({"tls_rollout": tls_rollout})

@@ -1,19 +1,20 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Shell of the filter volcano_job; the logic is in plugin_utils/_jobs."""
+"""The filter volcano_job. The logic is in plugin_utils/_jobs."""
 
 from __future__ import annotations
 
 DOCUMENTATION = r"""
 name: volcano_job
-short_description: Make a Volcano Job that measures a collective
+short_description: Create a Volcano Job that measures a collective
 version_added: 1.0.0
 author:
   - The hccn.cluster authors (@hccn-cluster)
 description:
-  - Makes the manifests of a Volcano Job (C(batch.volcano.sh/v1alpha1)) that runs C(hccl_test) or C(nccl-tests) over the pods of a Kubernetes
-    cluster. One master pod starts C(mpirun), the worker pods hold the devices. All are scheduled together or none.
-  - What Volcano's admission webhook refuses is looked at before anything is sent. Whether the queue exists, is open and is a leaf, only the cluster knows.
+  - Creates the manifests of a Volcano Job (C(batch.volcano.sh/v1alpha1)) that runs C(hccl_test) or C(nccl-tests) over the pods of a Kubernetes
+    cluster. One master pod starts C(mpirun). The worker pods hold the devices. Either all pods are scheduled together or none.
+  - Checks the manifests by the rules of Volcano's admission webhook before they are sent. Only the cluster can check whether the queue exists, is open and is
+    a leaf.
 extends_documentation_fragment:
   - hccn.cluster._job
 seealso:
@@ -38,7 +39,7 @@ EXAMPLES = r"""
       environment:
         HCCL_SOCKET_IFNAME: eth0
 
-- name: Refuse a job that the cluster would refuse
+- name: Fail if the cluster would refuse the job
   ansible.builtin.assert:
     that: planned.problems | length == 0
     fail_msg: "{{ planned.problems | map(attribute='message') | join('; ') }}"
@@ -49,10 +50,10 @@ EXAMPLES = r"""
 RETURN = r"""
 _value:
   description:
-    - A dictionary with C(objects), the manifests in the order to create them, the job last, and C(problems), what the cluster would refuse about it,
-      in the shape that all checks of this collection return.
-    - C(api_version), C(kind), C(name) and C(namespace) are those of the job. C(replicas) is the number of workers, C(deadline) the seconds
-      after which a pod is ended.
+    - A dictionary with C(objects), the manifests in the order of their creation, with the job last, and C(problems), the reasons for which the cluster would
+      refuse it, in the format of all checks of this collection.
+    - C(api_version), C(kind), C(name) and C(namespace) are those of the job. C(replicas) is the number of workers. C(deadline) is the number of seconds
+      after which the pods are terminated.
   type: dict
 """
 
@@ -76,8 +77,8 @@ def volcano_job(job: Any) -> dict[str, Any]:
 
 
 class FilterModule:
-    """Ansible's filter plugin."""
+    """The filter plugin."""
 
     def filters(self) -> dict[str, Callable[..., Any]]:
-        """Filters by name."""
+        """Return the filters by name."""
         return guard.filters({"volcano_job": volcano_job})

@@ -1,20 +1,20 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Shell of the lookup controller_option; the logic is in plugin_utils/_trust."""
+"""The lookup controller_option. The logic is in plugin_utils/_trust."""
 
 from __future__ import annotations
 
 DOCUMENTATION = r"""
 name: controller_option
-short_description: Read an option of a role that names something of the controller
+short_description: Read a role option that affects the controller, ignoring facts of hosts
 version_added: 1.0.0
 author:
   - The hccn.cluster authors (@hccn-cluster)
 description:
   - Used by the roles of this collection for options that name a file, a command or a server of the controller, such as O(ignore:report_path).
-  - A host can send facts in the answer of any module, and Ansible lets facts win over the inventory and over the defaults of roles. This lookup evaluates
-    the option without the facts of the host, and fails where the host sent the option itself or a variable that it refers to.
+  - A host can return facts with any module, and in Ansible facts take precedence over the inventory and over role defaults. This lookup evaluates the option
+    without the facts of the host. It fails if the host sent the option itself or a variable that its value refers to.
   - The value must not refer to C(ansible_facts), to variables that are facts, to C(hostvars) or to C(vars).
 options:
   _terms:
@@ -25,12 +25,12 @@ options:
     required: true
   default:
     description:
-      - The value of an option that is not set. Without it, such an option is an error.
+      - Value for options that are not set. Without it, such an option is an error.
     type: raw
 """
 
 EXAMPLES = r"""
-- name: Show where the page is written
+- name: Show the path of the report
   ansible.builtin.debug:
     msg: "{{ lookup('hccn.cluster.controller_option', 'report_path') }}"
 """

@@ -1,21 +1,21 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # GNU General Public License v3.0+ (see https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Shell of the lookup fabric_verdicts; the logic is in plugin_utils/_diagnose."""
+"""The lookup fabric_verdicts. The logic is in plugin_utils/_diagnose."""
 
 from __future__ import annotations
 
 DOCUMENTATION = r"""
 name: fabric_verdicts
-short_description: Look up what the last check of the fabric said of some hosts
+short_description: Look up the verdicts of the last fabric check on some hosts
 version_added: 1.0.0
 author:
   - The hccn.cluster authors (@hccn-cluster)
 description:
-  - Finds the newest verdicts that M(hccn.cluster.fabric_verdict) made of hosts, in the history that the callback P(hccn.cluster.results#callback) writes.
-    That of the present run counts, too.
-  - A fabric is clean when the newest check that measured any of the hosts judged all of them good, and found no component of the fabric bad. A check in which
-    all of them were busy or not measured said nothing about the fabric, and the one before it counts.
+  - Returns the newest verdicts of M(hccn.cluster.fabric_verdict) on the hosts from the history that the callback P(hccn.cluster.results#callback) writes,
+    including the verdicts of the current run.
+  - The fabric is clean if the newest check that measured any of the hosts classified all of them as good and found no bad component of the fabric. A check
+    in which all of these hosts were busy or not measured is skipped in favor of the previous one.
 options:
   _terms:
     description:
@@ -25,11 +25,11 @@ options:
     required: true
   history:
     description:
-      - Folder of the history. By default that of this run, E(HCCN_RESULTS_PATH), or C(~/.local/share/hccn.cluster/history).
+      - Folder of the history. The default is that of this run, E(HCCN_RESULTS_PATH), or C(~/.local/share/hccn.cluster/history).
     type: path
   max_age:
     description:
-      - Days after which a check says nothing any more.
+      - Age in days above which a check is ignored.
     type: float
     default: 7
 seealso:
@@ -37,7 +37,7 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Say what is known of the fabric
+- name: Show the state of the fabric
   ansible.builtin.debug:
     msg: "{{ (query('hccn.cluster.fabric_verdicts', *groups['npu']) | first).message }}"
 """
@@ -45,8 +45,9 @@ EXAMPLES = r"""
 RETURN = r"""
 _raw:
   description:
-    - One dictionary. C(clean) is a truth value, C(message) says why. C(run_id) and C(judged_at) are those of the check and absent where there is none.
-    - C(hosts) has the classes of the hosts by name, as far as they were judged.
+    - A list with one dictionary. C(clean) is a boolean and C(message) the reason for it. C(run_id) and C(judged_at) are those of the check, and are absent
+      if there is none.
+    - C(hosts) has the classes of the hosts by name. Hosts that were not classified are absent.
   type: list
   elements: dict
 """

@@ -9,15 +9,15 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: clusterd_fault_info
-short_description: Ask ClusterD for the faults of the cluster or of a job
+short_description: Query the faults of the cluster or of a job from ClusterD
 version_added: 1.0.0
 author:
   - The hccn.cluster authors (@hccn-cluster)
 description:
-  - Asks ClusterD once which nodes and devices have faults, of the whole cluster or of one job. The query takes nothing from anybody.
-  - With O(watch) it subscribes for so many seconds instead and returns every signal that differs from the one before. Older versions of ClusterD have one
-    subscriber for each job whatever its role, and end its stream then, so this needs O(confirm).
-  - ClusterD answers 10 such queries a second, of all clients together.
+  - Queries once which nodes and devices of the cluster or of a job have faults. The query does not affect other clients.
+  - With O(watch), the module subscribes for this time instead, and returns every signal that differs from the previous one. Older versions of ClusterD have one
+    subscriber for each job, regardless of its role, and end the stream of the present subscriber. So this needs O(confirm).
+  - ClusterD answers 10 such queries per second for all clients together.
 extends_documentation_fragment:
   - hccn.cluster._clusterd
   - hccn.cluster._attributes
@@ -27,42 +27,42 @@ options:
     required: true
   job_id:
     description:
-      - The UID of the job's Kubernetes object, 8 to 128 characters. Without it, the faults of the whole cluster are asked for.
+      - UID of the Kubernetes object of the job, 8 to 128 characters. If empty, the faults of the whole cluster are queried.
     type: str
     default: ""
   role:
     description:
-      - What this client calls itself.
+      - Role with which this client identifies itself to ClusterD.
     type: str
     default: hccn.cluster
   watch:
     description:
-      - Seconds to subscribe for. V(0) only asks once.
+      - Duration of the subscription in seconds. With V(0), the faults are queried once.
     type: int
     default: 0
   confirm:
     description:
-      - Needs to be V(true) with O(watch). It says that the stream of another subscriber may end.
+      - Must be V(true) with O(watch), to confirm that the stream of another subscriber may end.
     type: bool
     default: false
 """
 
 EXAMPLES = r"""
-- name: Which nodes have faults
+- name: Query the nodes with faults
   hccn.cluster.clusterd_fault_info:
     server: clusterd-grpc-svc.mindx-dl.svc.cluster.local
   delegate_to: localhost
   run_once: true
   register: cluster
 
-- name: Show the nodes that are to be left alone
+- name: Show the nodes that should not be used
   ansible.builtin.debug:
     msg: "{{ cluster.faults | selectattr('fault_level', 'ne', 'Healthy') | map(attribute='node_name') }}"
 """
 
 RETURN = r"""
 faults:
-  description: What ClusterD knows, by node. Keys are those of ClusterD's messages, in lower case with underscores. With O(watch), of the last signal.
+  description: The faults by node. Keys are those of the messages of ClusterD in snake case. With O(watch), these are the faults of the last signal.
   returned: always
   type: list
   elements: dict
@@ -72,11 +72,11 @@ faults:
       type: str
       sample: node-1
     node_ip:
-      description: Its address.
+      description: Address of the node.
       type: str
       sample: 192.0.2.1
     node_sn:
-      description: Its serial number.
+      description: Serial number of the node.
       type: str
     fault_level:
       description: V(Healthy), V(SubHealthy) or V(UnHealthy).
@@ -92,13 +92,13 @@ faults:
         - {device_id: "3", device_type: NPU, fault_codes: ["81078603"], fault_level: UnHealthy, fault_levels: [], fault_type: [], fault_reason: [],
            switch_fault_infos: []}
 signals:
-  description: With O(watch), the signals in the order they came, each with C(signal_type) and C(faults).
+  description: The signals in the order in which they were received, each with C(signal_type) and C(faults).
   returned: with O(watch)
   type: list
   elements: dict
   sample: []
 error:
-  description: What failed, with C(code), C(message) and C(hint).
+  description: The error, with C(code), C(message) and C(hint).
   returned: on failure
   type: dict
   sample: {code: rate_limited, message: "ClusterD refuses /fault.Fault/GetFaultMsgSignal: rate limited", hint: try again in a second}

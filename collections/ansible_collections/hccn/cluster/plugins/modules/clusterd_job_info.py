@@ -9,15 +9,15 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: clusterd_job_info
-short_description: List the jobs that ClusterD knows, with their nodes and NPUs
+short_description: List the jobs of ClusterD with their nodes and NPUs
 version_added: 1.0.0
 author:
   - The hccn.cluster authors (@hccn-cluster)
 description:
-  - Lists the jobs with their state, their nodes and the NPUs on each. By default from the ConfigMaps C(job-summary-*) that ClusterD keeps, with
-    O(source=grpc) from ClusterD itself, 26.0 or newer.
-  - With O(leaf) it returns the running jobs that have NPUs on that leaf switch, and which.
-  - ClusterD takes 20 subscriptions for each role, and 20 new ones a second. A subscription of this module ends as soon as all jobs were told.
+  - Lists the jobs with their state, their nodes and the NPUs on each node. By default the module reads the ConfigMaps C(job-summary-*) that ClusterD writes.
+    With O(source=grpc), it reads the jobs from ClusterD, which must be 26.0 or newer.
+  - With O(leaf), it returns the running jobs that have NPUs on that leaf switch, with these NPUs.
+  - ClusterD accepts 20 subscriptions for each role, and 20 new ones per second. A subscription of this module ends when all jobs were received.
 extends_documentation_fragment:
   - hccn.cluster._clusterd
   - hccn.cluster._clusterd.kubernetes
@@ -27,40 +27,40 @@ extends_documentation_fragment:
 options:
   source:
     description:
-      - Where to read, V(configmap) from Kubernetes, V(grpc) from ClusterD.
+      - Source of the jobs, V(configmap) for Kubernetes, V(grpc) for ClusterD.
     type: str
     choices: [configmap, grpc]
     default: configmap
   namespace:
     description:
-      - Only jobs of this namespace.
+      - Return only jobs of this namespace.
     type: str
   role:
     description:
-      - What this client calls itself. ClusterD lets no other names ask for jobs.
+      - Role with which this client identifies itself. ClusterD accepts no other roles for jobs.
     type: str
     choices: [CCAgent, DefaultUser1, DefaultUser2, FdAgent]
     default: DefaultUser1
   wait:
     description:
-      - Seconds to wait until ClusterD has told of all jobs. Where there is none, it says nothing, so all of this time passes.
+      - Seconds to wait for the list of all jobs. If there are no jobs, ClusterD sends no message, and the module waits for the whole time.
     type: int
     default: 10
   leaf:
     description:
-      - Only running jobs that have NPUs on this leaf of O(topology). A running job of which ClusterD does not tell the NPUs is listed, too, with
+      - Return only running jobs that have NPUs on this leaf of O(topology). Running jobs whose NPUs are unknown are also returned, with
         RV(jobs[].nics) V(null).
     type: str
 """
 
 EXAMPLES = r"""
-- name: Which jobs are there
+- name: List all jobs
   hccn.cluster.clusterd_job_info:
   delegate_to: localhost
   run_once: true
   register: found
 
-- name: Which running jobs use the leaf that is to be upgraded
+- name: List the running jobs that use leaf-1
   hccn.cluster.clusterd_job_info:
     leaf: leaf-1
     topology:
@@ -81,15 +81,15 @@ jobs:
   elements: dict
   contains:
     job_id:
-      description: UID of the job's Kubernetes object, by which ClusterD calls it.
+      description: UID of the Kubernetes object of the job, which is its id in ClusterD.
       type: str
       sample: 0d3c2b1a-1111-4222-8333-444455556666
     name:
-      description: Its name.
+      description: Name of the job.
       type: str
       sample: llama
     namespace:
-      description: Its namespace.
+      description: Namespace of the job.
       type: str
       sample: train
     status:
@@ -97,31 +97,32 @@ jobs:
       type: str
       sample: running
     framework:
-      description: V(pytorch), V(mindspore), ...
+      description: Framework of the job, such as V(pytorch) or V(mindspore).
       type: str
       sample: pytorch
     deleted:
-      description: Whether it was deleted.
+      description: Whether the job was deleted.
       type: bool
       sample: false
     nodes:
       description:
-        - The nodes, with C(node) (its name in Kubernetes), C(address) and C(devices). V(null) where it is not told - no table yet, or more than 40000 NPUs.
+        - The nodes, with C(node) (the name in Kubernetes), C(address) and C(devices). V(null) if they are unknown, since the job has no rank table yet, or more
+          than 40000 NPUs.
       type: list
       elements: dict
       sample:
         - {node: node-1, address: 192.0.2.1, devices: [0, 8]}
     nics:
-      description: With O(leaf), its NPUs there, as O(hccn.cluster.clusterd_nic_switch#module:nics) takes them.
+      description: With O(leaf), the NPUs of the job on the leaf, in the form of O(hccn.cluster.clusterd_nic_switch#module:nics).
       type: list
       elements: dict
       sample:
         - {node: node-1, devices: [0, 8]}
 error:
-  description: What failed, with C(code), C(message) and C(hint).
+  description: The error, with C(code), C(message) and C(hint).
   returned: on failure
   type: dict
-  sample: {code: no_kubernetes, message: "no kubeconfig", hint: give kubeconfig}
+  sample: {code: no_kubernetes, message: "no kubeconfig", hint: set kubeconfig}
 """
 
 from ansible.module_utils.basic import AnsibleModule, missing_required_lib

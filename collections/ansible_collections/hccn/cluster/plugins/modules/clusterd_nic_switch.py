@@ -9,16 +9,16 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: clusterd_nic_switch
-short_description: Move NPUs of a running job to their backup link, or back
+short_description: Switch NPUs of a running job to their backup links, or back
 version_added: 1.0.0
 author:
   - The hccn.cluster authors (@hccn-cluster)
 description:
-  - Has ClusterD fail the network links of NPUs of a training job over to the backup leaf, or switch them back, while the job trains (C(SwitchNicTrack)), and
-    waits for the result. For Atlas A3 training servers.
-  - A switch that fails can end the training job, and each saves a checkpoint. So O(confirm) is needed, nothing is ever sent twice, and whatever can be
-    looked at is looked at first.
-  - ClusterD's answer only says that the order was handed out. How it went comes in one message of another stream, for which this module waits.
+  - Requests ClusterD to fail the network links of NPUs of a training job over to the backup leaf, or to switch them back, while the job is training
+    (C(SwitchNicTrack)), and waits for the result. For Atlas A3 training servers.
+  - A failed switch can end the training job, and every switch saves a checkpoint. So O(confirm) is needed, no request is sent twice, and all preconditions
+    that are visible from outside of the job are checked first.
+  - The answer of ClusterD only means that the request was accepted. The result is a message of another stream, for which this module waits.
 extends_documentation_fragment:
   - hccn.cluster._clusterd
   - hccn.cluster._clusterd.kubernetes
@@ -28,72 +28,72 @@ attributes:
   check_mode:
     support: full
     details:
-      - Everything is looked at, RV(request) is what would be sent, and ClusterD is not asked.
+      - All preconditions are checked, and RV(request) is the request that would be sent. ClusterD is not called.
   diff_mode:
     support: none
   idempotent:
     support: none
     details:
-      - ClusterD does not tell on which link an NPU is. Every switch that is handed out counts as a change.
+      - ClusterD does not report which link an NPU uses. Every accepted switch is a change.
 options:
   server:
     required: true
   job_id:
     description:
-      - UID of the job's Kubernetes object, by which ClusterD calls it. M(hccn.cluster.clusterd_job_info) lists them.
+      - UID of the Kubernetes object of the job, which is its id in ClusterD. M(hccn.cluster.clusterd_job_info) lists the jobs.
     type: str
     required: true
   direction:
     description:
-      - V(failover) moves the NPUs to their backup link, V(switchback) back to their own.
+      - V(failover) switches the NPUs to their backup links, V(switchback) switches them back.
     type: str
     choices: [failover, switchback]
     required: true
   nics:
     description:
-      - The NPUs. Each element names a node, and one of C(devices), C(leaf) and C(qdd).
-      - Empty lists and NPUs that stand there twice are refused. ClusterD itself would take both.
+      - The NPUs to switch. Each element has a node and exactly one of C(devices), C(leaf) and C(qdd).
+      - Empty lists and duplicate NPUs are rejected, although ClusterD accepts both.
     type: list
     elements: dict
     required: true
     suboptions:
       node:
         description:
-          - The node, by its name in Kubernetes.
+          - Name of the node in Kubernetes.
         type: str
         required: true
       devices:
         description:
-          - The NPUs, by physical id. Device 0 is V(0), not C(device0).
+          - Physical ids of the NPUs. Device 0 is V(0), not C(device0).
         type: list
         elements: str
       leaf:
         description:
-          - All NPUs of the node on this leaf of O(topology).
+          - Selects all NPUs of the node on this leaf of O(topology).
         type: str
       qdd:
         description:
-          - All NPUs of the node on this module of O(topology).
+          - Selects all NPUs of the node on this QDD of O(topology).
         type: str
       port:
         description:
-          - Only the NPU on this port of O(nics[].qdd).
+          - Selects only the NPU on this port of O(nics[].qdd).
         type: str
         choices: [A, B]
   confirm:
     description:
-      - Needs to be V(true), outside check mode. It says that the job may end if the switch fails.
+      - Must be V(true) outside check mode, to confirm that the job may end if the switch fails.
     type: bool
     default: false
   nodes:
     description:
-      - The results of M(hccn.cluster.device_info) with C(link), as a dictionary from the node's name in Kubernetes to the result. An NPU whose link is not up
-        stops the switch, and so does a result that failed or is of a host that was lost.
+      - The results of M(hccn.cluster.device_info) with C(link), as a dictionary by name of the node in Kubernetes. An NPU whose link is not up
+        prevents the switch, and so does a failed result or the result of a lost host.
     type: dict
     default: {}
   namespace:
     description:
-      - The namespace of the job's PodGroup. Without it, all are searched.
+      - Namespace of the PodGroup of the job. By default all namespaces are searched.
     type: str
   wait:
     description:
@@ -101,15 +101,15 @@ options:
     type: int
     default: 930
 notes:
-  - It calls C(SwitchNicTrack) and C(SubscribeSwitchNicSignal) only, and nothing that belongs to the training process.
-  - What cannot be seen from outside the job is listed in RV(unchecked).
+  - The module only calls C(SwitchNicTrack) and C(SubscribeSwitchNicSignal), and no method for the training process.
+  - RV(unchecked) lists preconditions that are not visible from outside of the job.
 seealso:
   - module: hccn.cluster.clusterd_job_info
   - module: hccn.cluster.device_info
 """
 
 EXAMPLES = r"""
-- name: What would be sent to move two NPUs
+- name: Show the request that would switch two NPUs
   hccn.cluster.clusterd_nic_switch:
     server: clusterd-grpc-svc.mindx-dl.svc.cluster.local
     job_id: 0d3c2b1a-1111-4222-8333-444455556666
@@ -125,7 +125,7 @@ EXAMPLES = r"""
     gather: [link]
   register: npus
 
-- name: Move all NPUs of node-1 on leaf 1 to leaf 2
+- name: Switch all NPUs of node-1 on leaf 1 to leaf 2
   hccn.cluster.clusterd_nic_switch:
     server: clusterd-grpc-svc.mindx-dl.svc.cluster.local
     job_id: 0d3c2b1a-1111-4222-8333-444455556666
@@ -146,62 +146,64 @@ EXAMPLES = r"""
 
 RETURN = r"""
 request:
-  description: What was sent, or would be, as ClusterD takes it - for each node the NPUs and, as many, V(true) for the backup link or V(false).
-  returned: when the options could be understood
+  description: The request that was sent or would be sent. For each node, C(dev) contains the NPUs, and C(op) V(true) for each NPU for the backup link, else
+    V(false).
+  returned: if the options are valid
   type: dict
   sample: {jobID: 0d3c2b1a, nicOps: {node-1: {dev: ["0", "8"], op: [true, true]}}}
 status:
   description:
-    - V(finished) - all NPUs were switched and training goes on. V(failed) - they were not. V(refused) - ClusterD did not begin, nothing was switched.
-    - V(unknown) - it began, or may have, and how it went could not be learnt. V(stopped) - what was looked at first forbids it. V(foreseen) - check mode.
-  returned: when the options could be understood
+    - V(finished) if all NPUs were switched and training continues, V(failed) if the switch failed, V(refused) if ClusterD refused it and nothing was switched.
+    - V(unknown) if the switch was started, or may have been started, and its result is unknown. V(stopped) if a precondition is not met. V(foreseen) in check
+      mode.
+  returned: if the options are valid
   type: str
   sample: finished
 code:
-  description: ClusterD's return code. V(0) says that the switch was handed out.
-  returned: when ClusterD answered
+  description: Return code of ClusterD. V(0) means that the switch was accepted.
+  returned: if ClusterD answered
   type: int
   sample: 0
 code_explained:
-  description: The code in words, with C(name), C(meaning), C(retryable) and C(hint).
-  returned: when ClusterD answered
+  description: Explanation of the code, with C(name), C(meaning), C(retryable) and C(hint).
+  returned: if ClusterD answered
   type: dict
-  sample: {name: OK, meaning: taken, retryable: false}
+  sample: {name: OK, meaning: accepted, retryable: false}
 info:
-  description: What ClusterD said with the code.
-  returned: when ClusterD answered
+  description: Text that ClusterD returned with the code.
+  returned: if ClusterD answered
   type: str
   sample: switching operation was successfully distributed
 result:
-  description: The result, as ClusterD tells it. V(switch nic finish) is the only good one. Empty where none came.
-  returned: when ClusterD answered
+  description: Text of the result from ClusterD. Only V(switch nic finish) is a success. Empty if no result was received.
+  returned: if ClusterD answered
   type: str
   sample: switch nic finish
 checked:
-  description: What was looked at and is as it has to be.
-  returned: when the options could be understood
+  description: Preconditions that were checked and are met.
+  returned: if the options are valid
   type: list
   elements: str
   sample: ["the links of NPU 0, 8 on node node-1 are up", "process-level recovery is on (PodGroup train/llama)"]
 unchecked:
-  description: What the switch needs and nobody can see from here, or could not be read.
-  returned: when the options could be understood
+  description: Preconditions that are not visible from outside of the job, or could not be read.
+  returned: if the options are valid
   type: list
   elements: str
   sample: ["the framework started MindIO when it was initialised"]
 problems:
-  description: What forbids the switch, with C(rule), C(severity), C(host), C(device), C(where), C(message) and C(hint).
-  returned: when the options could be understood
+  description: Preconditions that are not met, with C(rule), C(severity), C(host), C(device), C(where), C(message) and C(hint).
+  returned: if the options are valid
   type: list
   elements: dict
   sample:
     - {rule: link, severity: error, host: node-1, device: 8, message: "the link of NPU 8 on node node-1 is DOWN: the switch would fail",
-       hint: "mend the link, or leave this NPU out"}
+       hint: "repair the link, or exclude this NPU"}
 error:
-  description: What failed, with C(code), C(message) and C(hint).
-  returned: when options are wrong or ClusterD could not be reached
+  description: The error, with C(code), C(message) and C(hint).
+  returned: if options are invalid or ClusterD could not be reached
   type: dict
-  sample: {code: server_unreachable, message: "ClusterD at 192.0.2.5:8899 cannot be reached", hint: "does it run there?"}
+  sample: {code: server_unreachable, message: "ClusterD at 192.0.2.5:8899 cannot be reached", hint: check that ClusterD runs at this address}
 """
 
 from ansible.module_utils.basic import AnsibleModule, missing_required_lib

@@ -9,16 +9,16 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: clusterd_rank_table_info
-short_description: Read a job's rank table from Kubernetes or from ClusterD
+short_description: Read the rank table of a job from Kubernetes or ClusterD
 version_added: 1.0.0
 author:
   - The hccn.cluster authors (@hccn-cluster)
 description:
-  - Reads the rank table that Ascend Operator wrote for a job, or for all instances of a MindIE job the global rank table, and checks it by the rules of
+  - Reads the rank table that Ascend Operator wrote for a job, or the global rank table of all instances of a MindIE job, and checks it with the rules of
     M(hccn.cluster.rank_table_check).
-  - By default it reads the ConfigMaps C(rings-config-*) and puts the global table together as ClusterD does. That takes nothing from anybody.
-  - With O(source=grpc) it asks ClusterD. ClusterD has one subscriber for each job, and registering ends the stream of the one that is there, most often
-    the job's own controller. It is not told why. So O(confirm) is needed.
+  - By default the module reads the ConfigMaps C(rings-config-*) and assembles the global table as ClusterD does. This does not affect other clients.
+  - With O(source=grpc), it reads the table from ClusterD. ClusterD has one subscriber for each job. Registering ends the stream of the present subscriber
+    without an error, which is usually the controller of the job. So O(confirm) is needed.
 extends_documentation_fragment:
   - hccn.cluster._clusterd
   - hccn.cluster._clusterd.kubernetes
@@ -28,51 +28,51 @@ attributes:
   check_mode:
     support: full
     details:
-      - With O(source=grpc) nobody is asked in check mode, since asking ends another client's stream. Options and files are looked at, there is no
-        RV(rank_table), and RV(unchecked) says so.
+      - With O(source=grpc), ClusterD is not called in check mode, since that ends the stream of another client. Options and files are checked, there is no
+        RV(rank_table), and RV(unchecked) contains the reason.
 options:
   source:
     description:
-      - Where the table is read, V(configmap) from Kubernetes, V(grpc) from ClusterD.
+      - Source of the table, V(configmap) for Kubernetes, V(grpc) for ClusterD.
     type: str
     choices: [configmap, grpc]
     default: configmap
   job_id:
     description:
-      - The id of a MindIE job, as the label C(jobID) of its ConfigMaps and pods has it. ClusterD knows rank tables of such jobs only.
+      - Id of a MindIE job, which is the label C(jobID) of its ConfigMaps and pods. ClusterD has rank tables of such jobs only.
     type: str
   job_name:
     description:
-      - The name of any other job. Its table is that of the ConfigMap C(rings-config-NAME).
+      - Name of any other job. Its table is in the ConfigMap C(rings-config-NAME).
     type: str
   namespace:
     description:
-      - Where the job is. By default the namespace of the context.
+      - Namespace of the job. By default the namespace of the context.
     type: str
   confirm:
     description:
-      - Needs to be V(true) with O(source=grpc). It says that the stream of the job's present subscriber may end.
+      - Must be V(true) with O(source=grpc), to confirm that the stream of the present subscriber of the job may end.
     type: bool
     default: false
   wait:
     description:
-      - Seconds to wait for the first table of ClusterD, which comes after 2 s at the earliest. For a job without a complete table ClusterD stays silent
-        for ever.
+      - Seconds to wait for the first table of ClusterD, which is sent after 2 s at the earliest. For a job without a complete table, ClusterD never sends a
+        message.
     type: int
     default: 60
   settle:
     description:
-      - Seconds to go on listening after the first table, with O(source=grpc). An instance that becomes complete makes ClusterD send another one.
+      - Seconds to continue listening after the first table, with O(source=grpc). ClusterD sends another table when an instance becomes complete.
     type: int
     default: 0
   role:
     description:
-      - What this client calls itself.
+      - Role with which this client identifies itself to ClusterD.
     type: str
     default: hccn.cluster
   fail_on:
     description:
-      - V(error) fails when there is a problem of severity error, V(warning) when there is any problem, V(never) never for a problem's sake.
+      - V(error) fails if there is a problem of severity error, V(warning) if there is any problem, V(never) never because of problems.
     type: str
     choices: [error, warning, never]
     default: error
@@ -102,7 +102,7 @@ EXAMPLES = r"""
     namespace: train
   delegate_to: localhost
 
-- name: What does ClusterD itself send
+- name: Read the table that ClusterD sends
   hccn.cluster.clusterd_rank_table_info:
     source: grpc
     server: clusterd-grpc-svc.mindx-dl.svc.cluster.local
@@ -113,8 +113,8 @@ EXAMPLES = r"""
 
 RETURN = r"""
 rank_table:
-  description: The table, as data. For O(job_id) a global one.
-  returned: when there is one
+  description: The rank table as data. With O(job_id), it is a global rank table.
+  returned: if there is a table
   type: dict
   sample: {version: "1.0", status: completed, server_group_list: []}
 instances:
@@ -126,31 +126,31 @@ instances:
     - {config_map: mindie/rings-config-prefill-0, status: completed, deploy_server: "0", servers: 1}
 messages:
   description:
-    - What came from ClusterD, in order, at most 100. C(after_s) is the time since the subscription, C(duplicate) tells that the content was that of
-      the message before, C(groups) and C(servers) are counts.
+    - At most 100 messages of ClusterD in the order in which they were received. C(after_s) is the time since the subscription, C(duplicate) is true if the
+      content did not change, C(groups) and C(servers) are counts.
   returned: with O(source=grpc)
   type: list
   elements: dict
   sample:
     - {after_s: 2.1, duplicate: false, groups: 4, servers: 6}
 received:
-  description: How many messages came.
+  description: Number of received messages.
   returned: with O(source=grpc)
   type: int
   sample: 1
 preempted:
-  description: Whether ClusterD ended the stream, since another client registered for the job.
+  description: Whether ClusterD ended the stream because another client registered for the job.
   returned: with O(source=grpc)
   type: bool
   sample: false
 unchecked:
-  description: What check mode does not foresee.
+  description: Values that check mode cannot predict.
   returned: in check mode with O(source=grpc)
   type: list
   elements: str
-  sample: ["the rank table itself: ClusterD is not asked in check mode, since that ends the stream of the job's subscriber; source configmap foresees it"]
+  sample: ["the rank table: ClusterD is not queried in check mode, since that ends the stream of the job's subscriber; use source configmap instead"]
 problems:
-  description: What is wrong with the table or was left out of it, with C(rule), C(severity), C(where), C(message), C(hint) and C(reader).
+  description: Problems of the table and instances that are not in it, with C(rule), C(severity), C(where), C(message), C(hint) and C(reader).
   returned: always
   type: list
   elements: dict
@@ -158,14 +158,14 @@ problems:
     - rule: instance_incomplete
       severity: warning
       where: mindie/rings-config-decode-1
-      message: "the instance is initializing, so it is not in the table; ClusterD leaves it out without a word"
-      hint: wait until its pods are placed
+      message: "the instance is initializing, so it is not in the table; ClusterD omits it without an error"
+      hint: wait until its pods are scheduled
       reader: clusterd
 error:
-  description: What failed, with C(code), C(message) and C(hint). Codes are such as C(silent), C(preempted), C(no_rank_table), C(server_unreachable).
-  returned: when ClusterD or Kubernetes could not be read
+  description: The error, with C(code), C(message) and C(hint). Codes are, for example, C(silent), C(preempted), C(no_rank_table) and C(server_unreachable).
+  returned: if ClusterD or Kubernetes could not be read
   type: dict
-  sample: {code: silent, message: "ClusterD sent no rank table of job x within 60 s, and no reason", hint: look with source configmap}
+  sample: {code: silent, message: "ClusterD sent no rank table of job x within 60 s, and no reason", hint: use source configmap to see what is missing}
 """
 
 from ansible.module_utils.basic import AnsibleModule, missing_required_lib

@@ -14,10 +14,11 @@ version_added: 1.0.0
 author:
   - The hccn.cluster authors (@hccn-cluster)
 description:
-  - Collects what the roles of this run registered on the hosts, from the first probe to the collective, and turns it into findings. The same thing found by
-    two stages is one finding. Values that the same run read are also compared over the hosts and with C(hccn.conf).
-  - In check mode the NPUs count as they would be with the addresses and TLS flags that were not set, so that a job does not fail for what it would mend.
-  - It runs on the controller, needs no connection, and does not fail by what it finds. The role P(hccn.cluster.conclude#role) runs it at the end of
+  - Derives findings from all results that the roles of this run registered on the hosts, from the first probe to the collective. If two stages detect the same
+    problem, it is one finding. Values that the run read are also compared between the hosts and with C(hccn.conf).
+  - In check mode, the findings assume that the addresses and TLS flags of the NPUs were set, so that a job does not fail because of problems that it would
+    solve.
+  - It runs on the controller without a connection, and findings do not make it fail. The role P(hccn.cluster.conclude#role) runs it at the end of
     the playbooks, writes the report and fails the job.
 extends_documentation_fragment:
   - hccn.cluster._attributes
@@ -30,8 +31,8 @@ options:
     required: true
   fail_on:
     description:
-      - The results for which RV(fails) is true. With V(failed), hosts that failed or could not be reached. With V(slow), also what is slow or degraded.
-        With V(any), also what was busy or not measured. Notes never fail a job.
+      - Results for which RV(fails) is true. V(failed) includes hosts that failed or were unreachable. V(slow) also includes slow and degraded components.
+        V(any) also includes hosts that were busy or not measured. Notes never fail a job.
     type: str
     choices: [never, failed, slow, any]
     default: slow
@@ -39,7 +40,7 @@ seealso:
   - module: hccn.cluster.validate_job
   - module: hccn.cluster.report
 notes:
-  - Proven on the simulator. Not run on NPUs yet.
+  - Verified on the simulator. It has not been run on NPUs yet.
 """
 
 EXAMPLES = r"""
@@ -49,23 +50,23 @@ EXAMPLES = r"""
     fail_on: failed
   register: conclusion
 
-- name: Show what was found
+- name: Show the result
   ansible.builtin.debug:
     msg: "{{ conclusion.lines }}"
 """
 
 RETURN = r"""
 result:
-  description: The worst that was found. One of V(good), V(not_measured), V(busy), V(degraded), V(slow), V(failed).
+  description: The worst class of all findings and hosts. One of V(good), V(not_measured), V(busy), V(degraded), V(slow), V(failed).
   returned: always
   type: str
   sample: failed
 fails:
-  description: Does the job fail by O(fail_on)?
+  description: Whether the job fails according to O(fail_on).
   returned: always
   type: bool
 fail_on:
-  description: The option.
+  description: Value of the option O(fail_on).
   returned: always
   type: str
 message:
@@ -74,7 +75,7 @@ message:
   type: str
   sample: "Result: failed. 4 hosts: 1 failed, 3 good."
 counts:
-  description: How many hosts are in each class, the worst first. Classes without a host are absent.
+  description: Number of hosts by class, the worst class first. Classes without a host are absent.
   returned: always
   type: dict
   sample: {failed: 1, good: 3}
@@ -90,7 +91,7 @@ findings:
   elements: dict
   contains:
     component:
-      description: What it is about, with C(kind) and C(name).
+      description: The affected component, with C(kind) and C(name).
       type: dict
     cause:
       description: Code of the cause.
@@ -99,25 +100,25 @@ findings:
       description: V(failed), V(slow), V(degraded), V(unknown) or V(note).
       type: str
     message:
-      description: One sentence.
+      description: Description in one sentence.
       type: str
     hosts:
-      description: Hosts concerned.
+      description: Affected hosts.
       type: list
       elements: str
     devices:
-      description: NPUs concerned, with C(host) and C(device).
+      description: Affected NPUs, with C(host) and C(device).
       type: list
       elements: dict
     evidence:
-      description: What it rests on.
+      description: Facts that support the finding.
       type: list
       elements: str
     next_step:
-      description: What to do.
+      description: Recommended next step.
       type: str
     stage:
-      description: The stage that found it.
+      description: Stage that detected it.
       type: str
   sample:
     - component: {kind: npu, name: npu3 NPU 5}

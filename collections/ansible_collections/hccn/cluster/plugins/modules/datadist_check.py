@@ -9,52 +9,52 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: datadist_check
-short_description: Tell what keeps LLM-DataDist clusters from linking
+short_description: Check the preconditions for linking LLM-DataDist clusters
 version_added: 1.0.0
 author:
   - The hccn.cluster authors (@hccn-cluster)
 description:
-  - Checks the prerequisites of LLM-DataDist's C(LinkLlmClusters) (prefill and decode on separate hosts) over all hosts at once, from what
-    M(hccn.cluster.device_info) and M(hccn.cluster.hccn_conf_mount) found on them, and from the links that are planned.
-  - Checked are the product, links and addresses of the NPUs, equal TLS switches, C(/etc/hccn.conf) in the containers, ports, timeouts, 16 clusters a call, 512
-    links an NPU, one C(ip_info) for each cluster, and that no two dies of one NPU of an A3 are to link.
-  - TLS may be on or off, but equal. Which of both is the user's choice.
-  - With O(probe) it only tells whether ports of the host that it runs on are free, for O(ports).
+  - Checks the preconditions of C(LinkLlmClusters) of LLM-DataDist (prefill and decode on separate hosts) for all hosts, based on the results of
+    M(hccn.cluster.device_info) and M(hccn.cluster.hccn_conf_mount) and on the planned links.
+  - The module checks the product, the links and addresses of the NPUs, equal TLS settings, C(/etc/hccn.conf) in the containers, ports, timeouts, the limits of
+    16 clusters per call and 512 links per NPU, one C(ip_info) for each cluster, and that no two dies of one NPU of an A3 are linked.
+  - TLS may be on or off, but must be equal on all NPUs.
+  - With O(probe), the module only checks whether ports of the host on which it runs are free, for the option O(ports).
 extends_documentation_fragment:
   - hccn.cluster._attributes
   - hccn.cluster._attributes.info
 options:
   clusters:
     description:
-      - The clusters that are to be linked. A cluster is one LlmDataDist on one NPU.
-      - Exactly one of this and O(probe) is needed.
+      - The clusters to link. A cluster is one LlmDataDist on one NPU.
+      - Exactly one of this option and O(probe) is required.
     type: list
     elements: dict
     suboptions:
       cluster:
         description:
-          - Its id, unique over all that link.
+          - Id of the cluster, unique among all clusters that link.
         type: int
         required: true
       role:
         description:
-          - What it is for.
+          - Role of the cluster.
         type: str
         choices: [prefill, decode]
         required: true
       host:
         description:
-          - The host, by its name in O(nodes).
+          - Name of the host in O(nodes).
         type: str
         required: true
       device:
         description:
-          - The NPU, by physical id.
+          - Physical id of the NPU.
         type: int
         required: true
       ip_infos:
         description:
-          - The host's address and port for the link. One for each cluster that listens, and for each that calls without O(clusters[].local_comm_res).
+          - Address and port of the host for the link. Clusters that listen, or call without O(clusters[].local_comm_res), need exactly one.
         type: list
         elements: dict
         default: []
@@ -71,23 +71,23 @@ options:
             required: true
       local_comm_res:
         description:
-          - C(OPTION_LOCAL_COMM_RES) of the cluster, as text. Empty, addresses come from C(/etc/hccn.conf). Version 1.3 has no limit of links.
+          - C(OPTION_LOCAL_COMM_RES) of the cluster, as text. If empty, addresses are read from C(/etc/hccn.conf). Version 1.3 has no limit of links.
         type: str
         default: ""
   calls:
     description:
-      - The calls of C(LinkLlmClusters) that are planned. Without it, every decode cluster links every prefill cluster, 16 a call.
+      - The planned calls of C(LinkLlmClusters). By default every decode cluster links every prefill cluster, with 16 clusters per call.
     type: list
     elements: dict
     suboptions:
       cluster:
         description:
-          - The cluster that calls.
+          - Id of the cluster that calls.
         type: int
         required: true
       remotes:
         description:
-          - The clusters that it links.
+          - Ids of the clusters that it links.
         type: list
         elements: int
         required: true
@@ -98,33 +98,33 @@ options:
         default: 1000
   timeout_ms:
     description:
-      - C(timeout_in_millis) of every call, without O(calls).
+      - C(timeout_in_millis) of every call, if O(calls) is not set.
     type: int
     default: 1000
   nodes:
     description:
-      - The results of M(hccn.cluster.device_info) with C(address), C(link) and C(tls), as a dictionary from the name of the host.
+      - The results of M(hccn.cluster.device_info) with C(address), C(link) and C(tls), as a dictionary by name of the host.
     type: dict
   mounts:
     description:
-      - The results of M(hccn.cluster.hccn_conf_mount), as a dictionary from the name of the host.
+      - The results of M(hccn.cluster.hccn_conf_mount), as a dictionary by name of the host.
     type: dict
     default: {}
   ports:
     description:
-      - The results of this module with O(probe), as a dictionary from the name of the host.
+      - The results of this module with O(probe), as a dictionary by name of the host.
     type: dict
     default: {}
   products:
     description:
-      - What hosts are, as a dictionary from the name of the host, where the board data do not tell. They do not tell A2 servers for training from those for
-        inference.
-      - Known are C(A3), C(800I A2) and C(A200I A2 Box), which are supported, and C(A2 training), C(200I A2), C(500 A2), C(910A) and C(310P), which are not.
+      - Products of the hosts, as a dictionary by name of the host, for products that the board data does not identify. It does not distinguish A2 servers for
+        training from those for inference.
+      - C(A3), C(800I A2) and C(A200I A2 Box) are supported, C(A2 training), C(200I A2), C(500 A2), C(910A) and C(310P) are not. Other values are invalid.
     type: dict
     default: {}
   probe:
     description:
-      - Addresses and ports of the host that this runs on. Each is bound for a moment, nobody is connected to.
+      - Addresses and ports of the host on which the module runs. Each is bound for a moment. No connections are made.
     type: list
     elements: dict
     suboptions:
@@ -140,14 +140,14 @@ options:
         required: true
   fail_on:
     description:
-      - V(error) fails when there is a problem of severity error, V(warning) when there is any problem, V(never) never for a problem's sake.
+      - V(error) fails if there is a problem of severity error, V(warning) if there is any problem, V(never) never because of problems.
     type: str
     choices: [error, warning, never]
     default: error
 notes:
-  - Both sides need to call C(Initialize) first, and to register all memory before they link. Nobody can see that from outside.
-  - A process listens on port 16666 of its NPU, too. Two processes on one NPU need different ones (C(comm_resource_config.listen_port)).
-  - The rules come from the manual and the sources of LLM-DataDist. They were not tried on NPUs.
+  - Both sides must call C(Initialize) first, and register all memory before they link. The module cannot check this.
+  - A process also listens on port 16666 of its NPU. Two processes on one NPU need different ports (C(comm_resource_config.listen_port)).
+  - The rules are derived from the manual and the sources of LLM-DataDist. They were not tested on NPUs.
 seealso:
   - module: hccn.cluster.datadist_link
   - module: hccn.cluster.hccn_conf_mount
@@ -159,11 +159,11 @@ EXAMPLES = r"""
     gather: [address, link, tls]
   register: npus
 
-- name: Look at the containers
+- name: Read the mounts of the containers
   hccn.cluster.hccn_conf_mount:
   register: mounts
 
-- name: May prefill and decode link
+- name: Check whether prefill and decode can link
   hccn.cluster.datadist_check:
     clusters:
       - {cluster: 1, role: prefill, host: p1, device: 0, ip_infos: [{ip: 192.0.2.1, port: 26000}]}
@@ -176,17 +176,17 @@ EXAMPLES = r"""
 
 RETURN = r"""
 problems:
-  description: What keeps clusters from linking, with the host, the NPU and the remedy.
+  description: Problems that prevent clusters from linking, with host, NPU and remedy.
   returned: always
   type: list
   elements: dict
   contains:
     rule:
-      description: The rule, by its name, such as V(tls), V(link), V(hccn_conf_stale), V(links_a_device), V(product_unknown).
+      description: Name of the rule, such as V(tls), V(link), V(hccn_conf_stale), V(links_a_device) or V(product_unknown).
       type: str
       sample: link
     severity:
-      description: V(error) where links would fail or be refused, V(warning) where an advice is not followed.
+      description: V(error) if links would fail or be refused, V(warning) if a recommendation is not followed.
       type: str
       sample: error
     host:
@@ -194,37 +194,37 @@ problems:
       type: str
       sample: d1
     device:
-      description: The NPU, the first where there are several.
+      description: The NPU, or the first of several NPUs.
       type: int
       sample: 3
     where:
-      description: The call or the container, where it is about one.
+      description: The call or container that the problem is about, if there is one.
       type: str
       sample: container 5f0e2c1a7b9d pid 4711 (python3)
     message:
-      description: What is wrong.
+      description: The problem in one sentence.
       type: str
       sample: the link of NPU 3 of d1 is down
     hint:
-      description: What to do.
+      description: The remedy.
       type: str
-      sample: mend the link, or take the NPU out of the plan
+      sample: repair the link, or remove the NPU from the plan
     reader:
       description: Always V(llm_datadist).
       type: str
       sample: llm_datadist
 planned:
-  description: How many C(clusters), C(devices), C(calls) and C(links) are planned.
+  description: Numbers of planned C(clusters), C(devices), C(calls) and C(links).
   returned: with O(clusters)
   type: dict
   sample: {clusters: 2, devices: 2, calls: 1, links: 1}
 products:
-  description: The product of each host, and whether LLM-DataDist supports it, V(yes), V(no) or V(unknown).
+  description: The product of each host, with C(supported) V(yes), V(no) or V(unknown).
   returned: with O(clusters)
   type: dict
   sample: {d1: {product: A3, supported: "yes"}}
 probed:
-  description: The ports, each with C(ip), C(port) and C(state), V(free), V(used) or V(no_address) where the host does not have the address.
+  description: The ports, each with C(ip), C(port) and C(state), which is V(free), V(used), or V(no_address) if the host does not have the address.
   returned: with O(probe)
   type: list
   elements: dict

@@ -9,57 +9,57 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: datadist_link
-short_description: Link clusters of LLM-DataDist, or try whether they link
+short_description: Link clusters of LLM-DataDist, or test whether they can link
 version_added: 1.0.0
 author:
   - The hccn.cluster authors (@hccn-cluster)
 description:
-  - Opens an LlmDataDist of its own on one NPU of this host, through the Python package C(llm_datadist) of CANN, and links it to others.
-  - A link lives as long as the process that made it. With O(state=probed) the links are made, taken down again and told of. With O(state=present) a process
-    stays in the background and holds them, or only listens, until O(state=absent) or O(hold).
-  - It says nothing about, and changes nothing of, the links of services that run already.
+  - Creates a new LlmDataDist on one NPU of this host with the Python package C(llm_datadist) of CANN, and links it to others.
+  - A link exists as long as the process that created it. With O(state=probed), the links are created, removed and reported. With O(state=present), a process
+    in the background holds the links, or only listens, until O(state=absent) or for O(hold) seconds.
+  - The module does not read or change the links of running services.
 extends_documentation_fragment:
   - hccn.cluster._attributes
 attributes:
   check_mode:
     support: full
     details:
-      - Nothing is opened or linked.
+      - Nothing is created or linked.
   diff_mode:
     support: none
   idempotent:
     support: partial
     details:
-      - O(state=probed) tries anew each time, and never reports a change.
-      - With O(state=present) all links are made anew where one had failed before. Where all failed, nothing stays.
+      - O(state=probed) creates the links each time, and never reports a change.
+      - With O(state=present), all links are created again if one of them failed before. If all links failed, no process remains.
 requirements:
-  - C(llm_datadist) of CANN in the Python of the module, with CANN's variables set by C(environment) (C(PYTHONPATH), C(LD_LIBRARY_PATH), ...)
+  - C(llm_datadist) of CANN for the Python that runs the module, with the variables of CANN set by C(environment) (C(PYTHONPATH), C(LD_LIBRARY_PATH), ...)
 options:
   state:
     description:
-      - V(probed) links and unlinks. V(present) links and stays linked, V(absent) ends what V(present) left.
+      - V(probed) links and unlinks. V(present) links and keeps the links. V(absent) ends the process of V(present) and its links.
     type: str
     choices: [present, absent, probed]
     default: present
   cluster:
     description:
-      - The id of the cluster here, unique over all that link.
+      - Id of this cluster, unique among all clusters that link.
     type: int
     required: true
   role:
     description:
-      - What it is.
+      - Role of this cluster.
     type: str
     choices: [prefill, decode]
     default: decode
   device:
     description:
-      - The NPU, by the id that a process here sees.
+      - Id of the NPU as visible to processes on this host.
     type: int
     default: 0
   listen:
     description:
-      - Where to listen, so that others can link to this cluster.
+      - Address and port on which to listen, so that other clusters can link to this cluster.
     type: dict
     suboptions:
       ip:
@@ -74,7 +74,7 @@ options:
         required: true
   local:
     description:
-      - Address and port of this host for the links. Needed with O(remotes), unless O(local_comm_res) is set.
+      - Address and port of this host for the links. Required with O(remotes), unless O(local_comm_res) is set.
     type: dict
     suboptions:
       ip:
@@ -94,48 +94,48 @@ options:
     default: ""
   remotes:
     description:
-      - The clusters to link to. They are linked 16 a call.
+      - The clusters to link to, with 16 clusters per call.
     type: list
     elements: dict
     default: []
     suboptions:
       cluster:
         description:
-          - Id of the cluster there.
+          - Id of the remote cluster.
         type: int
         required: true
       ip:
         description:
-          - Address of its host.
+          - Address of the host of the remote cluster.
         type: str
         required: true
       port:
         description:
-          - The port that it listens on.
+          - Port on which the remote cluster listens.
         type: int
         required: true
   timeout_ms:
     description:
-      - Milliseconds for each call. 200 or more are advised, 2000 or more where TLS is on.
+      - Timeout of each call in milliseconds. At least 200 are recommended, with TLS at least 2000.
     type: int
     default: 3000
   timeout:
     description:
-      - Seconds for everything. A process that is not ready by then is killed.
+      - Maximum duration in seconds of creating or removing all links. A process that does not finish in time is killed.
     type: int
     default: 60
   hold:
     description:
-      - Seconds after which a process of O(state=present) unlinks and ends by itself.
+      - Seconds after which a process of O(state=present) unlinks and ends.
     type: int
     default: 3600
   state_dir:
     description:
-      - Folder where O(state=present) notes its process. It is made, with mode 0700.
+      - Folder of the state files of O(state=present). It is created with mode 0700.
     type: path
     default: /var/lib/hccn.cluster/datadist
 notes:
-  - Proven with a stand-in for C(llm_datadist). Not run on NPUs yet.
+  - Tested with a simulator of C(llm_datadist). Not tested on NPUs yet.
 seealso:
   - module: hccn.cluster.datadist_check
 """
@@ -151,7 +151,7 @@ EXAMPLES = r"""
   environment: "{{ cann_environment }}"
   when: inventory_hostname == 'p1'
 
-- name: Does the decode side reach it
+- name: Test whether the decode side can link to it
   hccn.cluster.datadist_link:
     state: probed
     cluster: 2
@@ -171,13 +171,13 @@ EXAMPLES = r"""
 
 RETURN = r"""
 links:
-  description: One entry for each of O(remotes), in that order. With O(state=absent), of the links that were held.
+  description: One entry for each of O(remotes) in their order. With O(state=absent), one entry for each link that was removed.
   returned: always
   type: list
   elements: dict
   contains:
     cluster:
-      description: The cluster there.
+      description: Id of the remote cluster.
       type: int
       sample: 1
     status:
@@ -185,25 +185,25 @@ links:
       type: str
       sample: linked
     code:
-      description: LLM-DataDist's status code of the link, by its name.
+      description: Name of the status code of LLM-DataDist for the link.
       type: str
       sample: LLM_SUCCESS
     explained:
-      description: The code as a number and in words, with C(code), C(name), C(meaning) and C(hint).
+      description: Explanation of the code, with C(code), C(name), C(meaning) and C(hint).
       type: dict
       sample: {code: 0, name: LLM_SUCCESS, meaning: done}
     unlink:
-      description: With O(state=probed) and O(state=absent), the code of the unlink.
+      description: With O(state=probed) and O(state=absent), the status code of the unlink.
       type: str
       sample: LLM_SUCCESS
 process:
-  description: The process that holds the links.
+  description: Pid of the process that holds the links.
   returned: with O(state=present), outside check mode
   type: int
   sample: 4711
 error:
-  description: What failed, with C(code), C(message) and C(hint).
-  returned: when LLM-DataDist could not be used
+  description: The error, with C(code), C(message) and C(hint).
+  returned: if LLM-DataDist could not be used
   type: dict
   sample: {code: init_failed, message: "LLM-DataDist does not start on device 0: LLM_PARAM_INVALID", hint: "see its log"}
 """

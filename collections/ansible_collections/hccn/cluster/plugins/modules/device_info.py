@@ -15,8 +15,8 @@ author:
   - The hccn.cluster authors (@hccn-cluster)
 description:
   - Reads all NPUs of a host in one call with C(hccn_tool). Devices are read in parallel, TLS queries one after the other.
-  - A query of the TLS switch may itself write C(tls_enable_N) into C(hccn.conf) when the key is missing there. It is left out in check mode
-    then, and where the file has no final newline. Outside check mode what it wrote is returned in RV(side_effects).
+  - If the key C(tls_enable_N) is missing in C(hccn.conf), querying the TLS flag itself may write it. In this case the flag is not queried in check mode, nor
+    if the file has no final newline. Outside check mode the keys that the query wrote are returned in RV(side_effects).
 extends_documentation_fragment:
   - hccn.cluster._devices
   - hccn.cluster._devices.conf
@@ -26,26 +26,26 @@ extends_documentation_fragment:
 options:
   gather:
     description:
-      - What to read. Each topic but V(tls) and V(address) is the return key of the same name in RV(devices).
-      - V(counters) are the packet counters of C(-stat -g), V(link_changes) the history of the link, V(lldp) what the switch tells of itself.
-      - The tool of the 950 tells V(health), V(counters), V(link_changes) and V(speed) by port, see RV(devices[].ports). Of the others it is asked
-        V(link) only, and the rest stand in RV(devices[].unread).
+      - Topics to read. Each topic except V(tls) and V(address) is the return key of the same name in RV(devices).
+      - V(counters) are the packet counters of C(-stat -g), V(link_changes) is the history of the link, V(lldp) is the information that the switch sends.
+      - The tool of the 950 reports V(health), V(counters), V(link_changes) and V(speed) for each port, see RV(devices[].ports). Of the other topics of
+        C(hccn_tool) only V(link) is read, the rest is listed in RV(devices[].unread).
     type: list
     elements: str
     choices: [address, gateway, netdetect, tls, link, health, lldp, optical, counters, link_changes, mac, mtu, speed, vnic, processes, versions, super_pod]
     default: [address, gateway, netdetect, tls, link, health]
   fail_on:
     description:
-      - When the module fails, after all devices were tried. The results of all devices are returned in any case.
-      - When it is not given, the module fails only where C(hccn_tool) is missing (C(tool_missing)) or O(devices) names NPUs that the host does not have
+      - When the module fails. All devices are tried first, and the results of all devices are returned in any case.
+      - By default the module fails only if C(hccn_tool) is missing (C(tool_missing)) or O(devices) names NPUs that the host does not have
         (C(no_such_device)).
-      - V(any) when a device failed, V(all) when every device failed, V(none) never for a device's sake.
+      - With V(any) the module fails if any device failed, with V(all) only if every device failed. With V(none) a failed device never fails the module.
 seealso:
   - module: hccn.cluster.device_tls
   - module: hccn.cluster.hccn_conf
 notes:
-  - Proven on the simulator, whose answers are compared with recorded runs of the real C(hccn_tool) front end. Not run on NPUs yet.
-  - What is read from the 950 is known from the examples in its manual only.
+  - Tested with a simulator, whose output is compared with recorded runs of the real C(hccn_tool) front end. Not tested on NPUs yet.
+  - The parsers for the 950 are written from the examples in its manual only.
 """
 
 EXAMPLES = r"""
@@ -53,7 +53,7 @@ EXAMPLES = r"""
   hccn.cluster.device_info:
   register: npus
 
-- name: Read links only, of four NPUs, and fail when one cannot be read
+- name: Read only the links of four NPUs, and fail if one of them cannot be read
   hccn.cluster.device_info:
     devices: [0-3]
     gather: [link]
@@ -62,7 +62,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 devices:
-  description: One entry for each device, in the order asked for.
+  description: One entry for each device, in the order of O(devices).
   returned: always
   type: list
   elements: dict
@@ -71,32 +71,33 @@ devices:
       description: Physical id.
       type: int
     address:
-      description: IPv4 address of the NPU's port, V(null) when none is set.
+      description: IPv4 address of the NPU's port, V(null) if none is set.
       type: str
     netmask:
       description: Dotted netmask.
       type: str
     gateway:
-      description: Default gateway, V(null) when none is set.
+      description: Default gateway, V(null) if none is set.
       type: str
     netdetect:
-      description: Address that the device probes for its health, V(null) when none is set.
+      description: Address that the device probes for its health, V(null) if none is set.
       type: str
     link:
-      description: V(up) or V(down). On the 950 also V(partial), when some ports or lanes are down, and V(unknown).
+      description: V(up) or V(down). On the 950 also V(partial), if some ports or lanes are down, and V(unknown).
       type: str
     ports:
       description:
-        - The ports of an NPU of the 950, with C(udie), C(port), C(link), C(type) and C(media), and the topics that are told by port.
-        - C(speed) has C(mbit_s), C(lanes), C(lanes_capable) and C(status). C(health) is what the C(link) and the C(physical) layer tell of themselves.
-        - Ports of which only V(link) was asked have C(port) and C(link).
+        - The ports of an NPU of the 950, with C(udie), C(port), C(link), C(type) and C(media), and the topics that are
+          reported for each port.
+        - C(speed) has C(mbit_s), C(lanes), C(lanes_capable) and C(status). C(health) has the values of the C(link) and of the C(physical) layer.
+        - Ports of which only V(link) was read have C(port) and C(link).
       returned: on hosts with the 950
       type: list
       elements: dict
       sample:
         - {udie: 0, port: 4, link: up, type: UB, media: Electrical, speed: {mbit_s: 400000, lanes: X4, lanes_capable: X4, status: normal}}
     unread:
-      description: Topics asked for that are not read from the tool of the 950. Their keys are V(null).
+      description: Requested topics that are not read from the tool of the 950. Their keys are V(null).
       returned: on hosts with the 950
       type: list
       elements: str
@@ -107,20 +108,20 @@ devices:
           V(detect_ip_set), V(unknown).
       type: str
     tls:
-      description: TLS switch and certificates.
+      description: TLS flag and certificates.
       type: dict
       contains:
         enabled:
-          description: The switch, V(null) when it could not be read.
+          description: The TLS flag, V(null) if it could not be read.
           type: bool
         reason:
           description: Why RV(devices[].tls.enabled) is V(null), for example V(would_write), V(no_final_newline) or V(nul_bytes).
           type: str
         preset_certificate:
-          description: Is the factory's certificate loaded? V(null) for tools that do not tell.
+          description: Whether the factory certificate is loaded. V(null) for tools that do not report it.
           type: bool
         alarm_days:
-          description: Days before the end of a certificate at which it counts as near expiration.
+          description: Number of days before its end at which a certificate counts as near expiration.
           type: int
         certificates:
           description: The loaded certificates.
@@ -131,48 +132,48 @@ devices:
               description: V(pub cert), V(ca1 cert), and so on.
               type: str
             subject:
-              description: Subject, V(null) for tools that do not tell.
+              description: Subject, V(null) for tools that do not report it.
               type: str
             issuer:
               description: Issuer.
               type: str
             start_time:
-              description: As the tool prints it.
+              description: Start of the validity, as the tool prints it.
               type: str
             end_time:
-              description: As the tool prints it.
+              description: End of the validity, as the tool prints it.
               type: str
             expiration:
               description: V(normal), V(near_expiration), V(expired) or V(unknown).
               type: str
     lldp:
       description:
-        - The neighbour as it tells by LLDP, with C(system_name), C(port), C(chassis), C(management_address) and C(system_description).
-        - It is text from outside.
+        - The LLDP neighbour, with C(system_name), C(port), C(chassis), C(management_address) and C(system_description).
+        - The neighbour sends these texts, so do not trust them.
       type: dict
     optical:
-      description: The optical module, keys in snake case with their unit such as C(tx_power0_mw). V(null) where the module does not tell.
+      description: Values of the optical module. Keys are in snake case with their unit, such as C(tx_power0_mw). V(null) if the module does not report a value.
       type: dict
     counters:
-      description: Packet counters by the tool's names. C(roce_new_pkt_rty_num) counts retransmissions.
+      description: Packet counters with the names that the tool uses. C(roce_new_pkt_rty_num) counts retransmissions.
       type: dict
     link_changes:
-      description: C(ups), C(downs) (V(null) for older tools) and C(records), each a time as printed and V(up) or V(down), newest first.
+      description: C(ups), C(downs) (V(null) for older tools) and C(records), newest first, each with a time as printed and V(up) or V(down).
       type: dict
     mac:
       description: MAC address.
       type: str
     mtu:
-      description: Bytes.
+      description: MTU in bytes.
       type: int
     speed:
-      description: Mbit/s, V(null) when the tool does not know.
+      description: Speed in Mbit/s, V(null) if the tool does not know it.
       type: int
     vnic:
-      description: Port of the super pod's inner network, with C(link), C(address) and C(netmask).
+      description: Port in the inner network of the super pod, with C(link), C(address) and C(netmask).
       type: dict
     processes:
-      description: Processes on the device as C(npu-smi) shows them, with C(pid), C(name) (empty for some containers) and C(memory_mb).
+      description: Processes on the device that C(npu-smi) shows, with C(pid), C(name) (empty for some containers) and C(memory_mb).
       type: list
       elements: dict
     versions:
@@ -180,8 +181,8 @@ devices:
       type: dict
     serial:
       description:
-        - Serial number of the NPU's board, read with the topic V(versions). V(null) where C(npu-smi info -t board) prints none.
-        - The two dies of one A3 NPU have the same.
+        - Serial number of the NPU's board, read with the topic V(versions). V(null) if C(npu-smi info -t board) prints none.
+        - The two dies of one A3 NPU have the same serial number.
       type: str
       returned: with O(gather) of V(versions)
       sample: "1023A2600417"
@@ -190,8 +191,8 @@ devices:
       type: dict
     conf:
       description:
-        - What C(hccn.conf) says of the device, which is what the driver sets at the next boot. Only keys that the file has for the device are there.
-        - V(null) where the file does not exist or cannot be read, and on hosts with the 950.
+        - Settings of the device in C(hccn.conf), which the driver applies at the next boot. Only keys that the file has for the device are present.
+        - V(null) if the file does not exist or cannot be read, and on hosts with the 950.
       type: dict
       returned: with O(gather) of V(address), V(gateway), V(netdetect), V(mtu) or V(tls)
       contains:
@@ -205,18 +206,18 @@ devices:
           description: Default gateway.
           type: str
         netdetect:
-          description: Address that the device probes for its health, V(null) for the one that stands for none.
+          description: Address that the device probes for its health, V(null) for the unspecified address.
           type: str
         mtu:
-          description: Bytes. A text that is no number stays a text.
+          description: MTU in bytes. A value that is not a number is returned as text.
           type: int
         tls_enabled:
-          description: The TLS switch, V(null) for a value that is neither 0 nor 1.
+          description: The TLS flag, V(null) for a value that is neither 0 nor 1.
           type: bool
     errors:
       description:
-        - What could not be read, with C(topic), C(code), C(message) and C(hint).
-        - A device that the host does not have has C(no_such_device), without a topic, and none of the other keys.
+        - Errors of topics that could not be read, with C(topic), C(code), C(message) and C(hint).
+        - A device that does not exist on the host has the error C(no_such_device) without a topic, and none of the other keys.
       type: list
       elements: dict
   sample:
@@ -231,23 +232,23 @@ devices:
       conf: {address: 10.78.1.10, netmask: 255.255.255.0, gateway: 10.78.1.1, netdetect: 10.78.1.1, tls_enabled: false}
       errors: []
 product:
-  description: V(910A), V(A2), V(A3) or V(950), V(null) when only device files told which NPUs there are.
+  description: V(910A), V(A2), V(A3) or V(950). V(null) if the NPUs are known from their device files only.
   returned: always
   type: str
 dialect:
-  description: Command line of this host's C(hccn_tool), V(910) (also A2 and A3) or V(950).
+  description: Command-line dialect of C(hccn_tool) on this host, V(910) (also for A2 and A3) or V(950).
   returned: always
   type: str
 machine:
   description:
-    - An id of the machine that stays over reboots, made of C(/etc/machine-id), C(/sys/class/dmi/id/product_uuid), as far as they can be read, and the
-      path of O(hccn_conf). V(null) where neither of the two files can be read.
-    - Two hosts with the same id are the same machine by two names, or containers of one machine.
+    - Id of the machine that is stable over reboots, made of C(/etc/machine-id) and C(/sys/class/dmi/id/product_uuid), as far as they can be read, and the
+      path of O(hccn_conf). V(null) if neither of the two files can be read.
+    - Two hosts with the same id are the same machine under two names, or containers of one machine.
   returned: always
   type: str
   sample: 9c1f0e6b7a52d348
 error:
-  description: Why the module failed when O(fail_on) is not given, with C(code), C(message), C(hint) and C(devices), the ids that it concerns.
+  description: Why the module failed if O(fail_on) is not given, with C(code), C(message), C(hint) and C(devices), the ids of the affected devices.
   returned: failed, O(fail_on) not given
   type: dict
   sample: {code: no_such_device, message: "NPUs 8-15 do not exist on this host, which has NPUs 0-7", devices: [8, 9, 10, 11, 12, 13, 14, 15]}
@@ -257,7 +258,7 @@ side_effects:
   type: list
   elements: dict
 measurements:
-  description: The same as records of kind C(device), for the history. Devices of which nothing was read, with an empty O(gather), have none.
+  description: The same values as records of kind C(device), for the history. With an empty O(gather), devices have no record.
   returned: always
   type: list
   elements: dict
@@ -267,12 +268,12 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import HccnError
 from ansible_collections.hccn.cluster.plugins.module_utils._core.guard import Guard
-from ansible_collections.hccn.cluster.plugins.module_utils._device import info, read, session
+from ansible_collections.hccn.cluster.plugins.module_utils._device import info, read, device_session
 
 
 def main() -> None:
     gather = {"type": "list", "elements": "str", "choices": list(read.TOPICS), "default": list(read.DEFAULT_TOPICS)}
-    module = AnsibleModule(argument_spec=session.options(None, gather=gather), supports_check_mode=True)
+    module = AnsibleModule(argument_spec=device_session.options(None, gather=gather), supports_check_mode=True)
     try:
         with Guard(written=module.params["hccn_conf"]):
             result = info.gather(module.params, module.check_mode)

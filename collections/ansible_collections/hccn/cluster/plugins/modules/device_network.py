@@ -14,14 +14,15 @@ version_added: 1.0.0
 author:
   - The hccn.cluster authors (@hccn-cluster)
 description:
-  - Sets the network of NPUs with C(hccn_tool), which changes the device at once and writes C(hccn.conf) for the next boot.
-  - Only what differs is set, on the device or in C(hccn.conf). A value that is right on the device but not in the file is set again.
-  - All options are checked before anything is run, and everything that is wrong is told at once.
-  - Devices are set one after the other, in the order address, gateway, netdetect, mtu, IPv6, and the rest. A device stops at its first failure and
-    keeps what was set until then. The others go on. Each device is read again afterwards, and RV(previous) puts back what was there.
-  - A new address takes away a gateway outside its network, and the gateway, routes and rules of other networks in C(hccn.conf). What went is
-    returned in RV(side_effects).
-  - Nothing is unset. An option that is not given stays as it is.
+  - Sets the network options of NPUs with C(hccn_tool), which changes the device at once and writes C(hccn.conf) for the next boot.
+  - Only options that differ on the device or in C(hccn.conf) are set. A value that is right on the device but not in the file is set again.
+  - All options are validated before anything is run, and all errors are reported at once.
+  - Devices are set one after the other, in the order address, gateway, netdetect, mtu, IPv6, and the rest. If an option fails, the remaining options of
+    that device are not set, and the options before it stay set. The other devices are not affected. Each device is read again afterwards, and
+    RV(previous) can restore the values from before.
+  - A new address removes a gateway outside its network from the device, and the gateway, routes and rules of other networks from C(hccn.conf). The removed
+    settings are returned in RV(side_effects).
+  - Nothing is unset. An option that is not given does not change.
 extends_documentation_fragment:
   - hccn.cluster._devices
   - hccn.cluster._devices.conf
@@ -33,7 +34,7 @@ attributes:
   check_mode:
     support: full
     details:
-      - Devices are read and the sets are predicted. RV(side_effects) is empty then.
+      - Devices are read and the changes are predicted. RV(side_effects) is empty.
   diff_mode:
     support: full
   idempotent:
@@ -41,7 +42,7 @@ attributes:
 options:
   config:
     description:
-      - What the devices are to have. Entries for devices that are not among O(devices) are checked and left out.
+      - Wanted settings of the devices. Entries for devices that are not in O(devices) are validated and then ignored.
     type: list
     elements: dict
     required: true
@@ -53,11 +54,11 @@ options:
         required: true
       address:
         description:
-          - IPv4 address. Needs O(config[].netmask).
+          - IPv4 address. Requires O(config[].netmask).
         type: str
       netmask:
         description:
-          - Dotted and contiguous netmask. Needs O(config[].address).
+          - Dotted and contiguous netmask. Requires O(config[].address).
         type: str
       gateway:
         description:
@@ -69,15 +70,15 @@ options:
         type: str
       mtu:
         description:
-          - Bytes, 1280 to 9702. C(hccn_tool) takes 68 and more, but asks a question below 1280, since IPv6 addresses would be lost.
+          - MTU in bytes, 1280 to 9702. C(hccn_tool) accepts 68 and more, but asks for confirmation below 1280, since IPv6 addresses would be lost.
         type: int
       ipv6_address:
         description:
-          - IPv6 address. Needs O(config[].ipv6_prefix).
+          - IPv6 address. Requires O(config[].ipv6_prefix).
         type: str
       ipv6_prefix:
         description:
-          - Length of the prefix, 0 to 128. Needs O(config[].ipv6_address).
+          - Prefix length, 0 to 128. Requires O(config[].ipv6_address).
         type: int
       ipv6_gateway:
         description:
@@ -93,13 +94,13 @@ options:
         type: str
       pfc:
         description:
-          - Eight numbers, V(1) for each priority of 0 to 7 that has priority flow control. At most four of them.
+          - Eight numbers, one for each priority of 0 to 7. V(1) enables priority flow control, for at most four priorities.
         type: list
         elements: int
       dscp_to_tc:
         description:
           - Traffic classes 0 to 3 by DSCP value 0 to 63, as a dictionary or as a list of dictionaries with C(dscp) and C(tc).
-          - DSCP values that are not named stay as they are.
+          - DSCP values that are not named do not change.
         type: raw
       prio_tc:
         description:
@@ -108,7 +109,7 @@ options:
         elements: int
       shaping:
         description:
-          - Limit of the port in Mbit/s, 10000 to 200000.
+          - Bandwidth limit of the port in Mbit/s, 10000 to 200000.
         type: int
   fail_on:
     default: any
@@ -116,12 +117,12 @@ seealso:
   - module: hccn.cluster.device_info
   - module: hccn.cluster.hccn_conf
 notes:
-  - The NPUs of the 950 have another command line and are refused.
-  - Proven on the simulator, whose answers are compared with recorded runs of the real C(hccn_tool) front end. Not run on NPUs yet.
+  - NPUs of the 950 are refused, since their C(hccn_tool) has a different command line.
+  - Tested with a simulator, whose output is compared with recorded runs of the real C(hccn_tool) front end. Not tested on NPUs yet.
 """
 
 EXAMPLES = r"""
-- name: Give two NPUs their network
+- name: Set addresses and gateways of two NPUs
   hccn.cluster.device_network:
     config:
       - id: 0
@@ -136,7 +137,7 @@ EXAMPLES = r"""
         netdetect: 10.78.1.1
   register: network
 
-- name: Mark and queue RoCE traffic as the switches expect it
+- name: Set MTU, flow control and traffic class of RoCE traffic to match the switches
   hccn.cluster.device_network:
     config:
       - id: 0
@@ -144,7 +145,7 @@ EXAMPLES = r"""
         pfc: [0, 0, 0, 0, 1, 0, 0, 0]
         dscp_to_tc: {33: 2}
 
-- name: Put back what was there
+- name: Restore the previous settings
   hccn.cluster.device_network:
     config: "{{ network.previous }}"
   when: network.previous | length > 0
@@ -162,17 +163,18 @@ devices:
       type: int
     before:
       description:
-        - The options that were given, as they were. C(persistent) holds what C(hccn.conf) makes of them at boot. V(null) is not set or not known.
-        - An address comes with its gateway, and a gateway with its address, also when only one of them was given.
+        - Previous values of the given options. C(persistent) contains the values of C(hccn.conf), which apply at the next boot. V(null) means not set or
+          not known.
+        - An address is returned with its gateway, and a gateway with its address, even if only one of them was given.
       type: dict
     after:
-      description: The same as it is now, or would be in check mode.
+      description: The same options after the change, or the predicted values in check mode.
       type: dict
     changed:
-      description: Was anything set? Also V(true) when the device was set and C(hccn.conf) could not be written, which is an error.
+      description: Whether anything was set. It is also V(true) if the device was set but C(hccn.conf) could not be written, which is an error.
       type: bool
     errors:
-      description: What failed, with C(topic), C(code), C(message) and C(hint).
+      description: Errors of the device, with C(topic), C(code), C(message) and C(hint).
       type: list
       elements: dict
   sample:
@@ -182,21 +184,22 @@ devices:
       changed: true
       errors: []
 commands:
-  description: The sets that were run, or would be in check mode, as lists of arguments.
+  description: Commands that were run to set options, or would be run in check mode, as lists of arguments.
   returned: success, or failed after the options were checked
   type: list
   elements: list
   sample: [[hccn_tool, -i, "0", -netdetect, -s, address, 10.78.1.1]]
 previous:
   description:
-    - The O(config) that puts back what was there before. Options that were not set, or whose old value this module cannot set, are not in it.
+    - Value for O(config) that restores the previous settings. It does not contain options that were not set before, nor those whose old value this module
+      cannot set.
   returned: success, or failed after the options were checked
   type: list
   elements: dict
   sample: [{id: 0, address: 10.78.9.10, netmask: 255.255.255.0}]
 side_effects:
   description:
-    - Settings that C(hccn_tool) took out of C(hccn.conf) although nobody named them, with C(device), C(path), C(key), C(value) and C(cause).
+    - Settings that C(hccn_tool) removed from C(hccn.conf) although they were not given, with C(device), C(path), C(key), C(value) and C(cause).
   returned: success, or failed after the options were checked
   type: list
   elements: dict
@@ -206,7 +209,7 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import HccnError
 from ansible_collections.hccn.cluster.plugins.module_utils._core.guard import Guard
-from ansible_collections.hccn.cluster.plugins.module_utils._device import network, session
+from ansible_collections.hccn.cluster.plugins.module_utils._device import network, device_session
 
 
 def entry_spec() -> dict:
@@ -219,7 +222,7 @@ def entry_spec() -> dict:
 
 def main() -> None:
     config = {"type": "list", "elements": "dict", "required": True, "options": entry_spec()}
-    spec = session.options("any", config=config, allow_busy=session.ALLOW_BUSY, keep_previous=session.KEEP_PREVIOUS)
+    spec = device_session.options("any", config=config, allow_busy=device_session.ALLOW_BUSY, keep_previous=device_session.KEEP_PREVIOUS)
     module = AnsibleModule(argument_spec=spec, supports_check_mode=True)
     try:
         with Guard(written=module.params["hccn_conf"]):

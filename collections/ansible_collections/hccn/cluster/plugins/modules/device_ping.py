@@ -15,7 +15,7 @@ author:
   - The hccn.cluster authors (@hccn-cluster)
 description:
   - Pings addresses from NPUs with C(hccn_tool). Pings of different NPUs run at the same time, those of one NPU one after the other.
-  - An NPU that is at work is not pinged. A few small packets do not disturb a job, so set O(allow_busy=true) to find out why a running one hangs.
+  - A busy NPU is not pinged. A few small packets do not disturb a job, so set O(allow_busy=true) to find out why a running job hangs.
 extends_documentation_fragment:
   - hccn.cluster._devices
   - hccn.cluster._devices.conf
@@ -38,7 +38,7 @@ attributes:
 options:
   targets:
     description:
-      - What to ping. Entries for devices that are not among O(devices) are checked and left out.
+      - Pings to send. Entries for devices that are not in O(devices) are validated and then ignored.
       - The two dies of one A3 NPU cannot ping each other.
     type: list
     elements: dict
@@ -51,40 +51,41 @@ options:
         required: true
       address:
         description:
-          - IPv4 or IPv6 address of the other port. With O(method=hccs_ping) the IPv4 address of its vNIC.
+          - IPv4 or IPv6 address of the other port, or the IPv4 address of its vNIC with O(method=hccs_ping).
         type: str
         required: true
   method:
     description:
-      - V(ping) goes over the RoCE port.
-      - V(hccs_ping) goes over the inner network of an A3 super pod and needs root.
+      - V(ping) uses the RoCE port.
+      - V(hccs_ping) uses the inner network of an A3 super pod and requires root.
     type: str
     choices: [ping, hccs_ping]
     default: ping
   size:
     description:
-      - Bytes of data in a packet, 0 to 65507, with O(method=hccs_ping) 1792 to 3000. The tool has a default of its own.
+      - Bytes of data in a packet, 0 to 65507, or 1792 to 3000 with O(method=hccs_ping). By default the tool chooses the size.
     type: int
   count:
     description:
-      - Packets, 1 to 1000. Only for O(method=hccs_ping), a plain ping is always three packets.
+      - Number of packets, 1 to 1000. Only for O(method=hccs_ping), since a plain ping always sends three packets.
     type: int
   run_id:
     description:
-      - First part of the ids of the measurements. The time when it is not given.
+      - First part of the ids of the measurements. By default the current time.
     type: str
   fail_on:
     description:
-      - When the module fails, after all pings were tried. All measurements are returned in any case.
-      - V(any) when a ping failed or lost packets, V(all) when every one did, V(none) never for a ping's sake.
+      - When the module fails. All pings are tried first, and all measurements are returned in any case.
+      - With V(any) the module fails if any ping failed or lost packets, with V(all) only if every ping did. With V(none) a failed ping never fails the
+        module.
     default: any
 seealso:
   - module: hccn.cluster.device_info
 notes:
-  - Option O(hccn_conf) is not used here, it is taken for the action group's sake.
-  - The NPUs of the 950 have another command line and are refused.
-  - Proven on the simulator, whose answers to V(ping) are compared with recorded runs of the real C(hccn_tool) front end. What V(hccs_ping) prints is
-    known from its source. Not run on NPUs yet.
+  - Option O(hccn_conf) is not used. It is accepted because all modules of the action group share it.
+  - NPUs of the 950 are refused, since their C(hccn_tool) has a different command line.
+  - Tested with a simulator, whose output for V(ping) is compared with recorded runs of the real C(hccn_tool) front end. The output of V(hccs_ping) is
+    known from its source code. Not tested on NPUs yet.
 """
 
 EXAMPLES = r"""
@@ -116,7 +117,7 @@ measurements:
       description: C(run_id/ping/device/address).
       type: str
     status:
-      description: V(ok), or V(failed) when packets were lost or the ping could not be made, V(not_run) for an NPU at work.
+      description: V(ok), V(failed) if packets were lost or the ping could not be sent, or V(not_run) for a busy NPU.
       type: str
     source:
       description: The C(device) that pinged.
@@ -126,12 +127,12 @@ measurements:
       type: dict
     samples:
       description:
-        - One entry with C(sent), C(received), C(loss_percent) and, when packets came back, C(latency_us) with C(min), C(avg) and C(max).
-        - With O(method=hccs_ping) C(latency_us) has C(p95), and C(plane_faults) counts the packets whose check of the L1 plane was not 0.
+        - One entry with C(sent), C(received), C(loss_percent) and, if packets came back, C(latency_us) with C(min), C(avg) and C(max).
+        - With O(method=hccs_ping) C(latency_us) also has C(p95), and C(plane_faults) counts the packets whose L1 plane check did not return 0.
       type: list
       elements: dict
     error:
-      description: What failed, with C(code), C(message) and C(hint). Lost packets are C(packets_lost).
+      description: Error of the ping, with C(code), C(message) and C(hint). The code of lost packets is C(packets_lost).
       type: dict
   sample:
     - schema: hccn.cluster/measurement/1
@@ -143,7 +144,7 @@ measurements:
       samples:
         - {sent: 3, received: 3, loss_percent: 0.0, latency_us: {min: 34.0, avg: 48.0, max: 70.0}}
 commands:
-  description: The pings that were run, or would be in check mode, as lists of arguments.
+  description: Commands of the pings that were run, or would be run in check mode, as lists of arguments.
   returned: success, or failed with pings
   type: list
   elements: list
@@ -154,19 +155,19 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import HccnError
 from ansible_collections.hccn.cluster.plugins.module_utils._core.guard import Guard
-from ansible_collections.hccn.cluster.plugins.module_utils._device import pings, session
+from ansible_collections.hccn.cluster.plugins.module_utils._device import pings, device_session
 
 
 def argument_spec() -> dict:
     target = {"device": {"type": "int", "required": True}, "address": {"type": "str", "required": True}}
-    return session.options(
+    return device_session.options(
         "any",
         targets={"type": "list", "elements": "dict", "required": True, "options": target},
         method={"type": "str", "choices": list(pings.METHODS), "default": "ping"},
         size={"type": "int"},
         count={"type": "int"},
         run_id={"type": "str"},
-        allow_busy=session.ALLOW_BUSY,
+        allow_busy=device_session.ALLOW_BUSY,
     )
 
 

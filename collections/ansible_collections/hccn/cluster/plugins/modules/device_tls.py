@@ -9,19 +9,19 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: device_tls
-short_description: Switch TLS of the NPUs of a host on or off
+short_description: Enable or disable TLS on the NPUs of a host
 version_added: 1.0.0
 author:
   - The hccn.cluster authors (@hccn-cluster)
 description:
-  - Sets the TLS switch of NPUs with C(hccn_tool -tls -s enable), which also writes C(tls_enable_N) into C(hccn.conf).
-  - Two NPUs whose switches differ cannot connect. HCCL reports it as EI0016 or, after its connection timeout, as EI0006.
-  - Devices are set one after the other, and only where the device or C(hccn.conf) differs from what is wanted. Each is read again afterwards.
+  - Sets the TLS flag of NPUs with C(hccn_tool -tls -s enable), which also writes C(tls_enable_N) into C(hccn.conf).
+  - Two NPUs with different TLS flags cannot connect. HCCL reports this as EI0016 or, after its connection timeout, as EI0006.
+  - Devices are set one after the other, and only if the device or C(hccn.conf) differs from O(state). Each device is read again afterwards.
   - A device that fails does not stop the others. All results are returned.
-  - A device whose certificates have expired, that has none, or that is at work is not switched on. In check mode this is found out too, where the
-    switch may be queried, so a look with O(only_look=true) over all hosts before the real run keeps a cluster from ending half and half. The
-    playbook C(hccn.cluster.tls) does so.
-  - New connections use the new state, running jobs keep theirs (inferred from the tool's source).
+  - TLS is not enabled on a busy device, nor on a device without certificates or with expired ones. Check mode reports this as well, as far as the flag
+    may be queried. A dry run with O(validate_only=true) on all hosts before the change prevents that only a part of the cluster is changed. The playbook
+    C(hccn.cluster.tls) does this.
+  - New connections use the new flag, running jobs keep the old one (inferred from the tool's source code).
 extends_documentation_fragment:
   - hccn.cluster._devices
   - hccn.cluster._devices.conf
@@ -33,7 +33,7 @@ attributes:
   check_mode:
     support: full
     details:
-      - Where C(hccn.conf) has no key for a device, its switch is not queried, since the query would write the key. A change is predicted then.
+      - If C(hccn.conf) has no key for a device, its flag is not queried, since the query would write the key. A change is predicted in this case.
   diff_mode:
     support: full
   idempotent:
@@ -41,15 +41,15 @@ attributes:
 options:
   state:
     description:
-      - What the switch is to be. Use the same on all hosts of a cluster.
-      - V(enabled) needs a certificate on the device. Certificates of all hosts must have the same CA.
+      - Wanted TLS flag. Use the same value on all hosts of a cluster.
+      - V(enabled) requires a certificate on the device. The certificates of all hosts must have the same CA.
     type: str
     choices: [enabled, disabled]
     required: true
-  only_look:
+  validate_only:
     description:
-      - Set nothing, and tell what would hinder it, such as certificates that are missing or have expired.
-      - Other than in check mode, with O(state=enabled) also NPUs without a key in C(hccn.conf) are asked. The query writes the key, which is
+      - Make a dry run. Nothing is set, and the errors report what would prevent the change, such as missing or expired certificates.
+      - In contrast to check mode, with O(state=enabled) NPUs without a key in C(hccn.conf) are queried as well. The query writes the key, which is
         returned in RV(side_effects).
     type: bool
     default: false
@@ -58,35 +58,35 @@ options:
 seealso:
   - module: hccn.cluster.device_info
 notes:
-  - Proven on the simulator, whose answers are compared with recorded runs of the real C(hccn_tool) front end. Not run on NPUs yet.
+  - Tested with a simulator, whose output is compared with recorded runs of the real C(hccn_tool) front end. Not tested on NPUs yet.
 """
 
 EXAMPLES = r"""
-- name: Switch TLS off on all NPUs
+- name: Disable TLS on all NPUs
   hccn.cluster.device_tls:
     state: disabled
 
-- name: Switch TLS on for two NPUs, and show what would change
+- name: Show what enabling TLS on two NPUs would change
   hccn.cluster.device_tls:
     devices: ["0", "1"]
     state: enabled
   check_mode: true
   diff: true
 
-- name: Can TLS be switched on here? Certificates, work and hccn.conf are looked at, nothing is set
+- name: Check certificates, busy NPUs and hccn.conf without enabling TLS
   hccn.cluster.device_tls:
     state: enabled
-    only_look: true
+    validate_only: true
 """
 
 RETURN = r"""
 state:
-  description: What was asked for, O(state). Hosts of one play may be asked for different ones.
+  description: Value of O(state), which may differ between the hosts of one play.
   returned: always
   type: str
   sample: disabled
 devices:
-  description: One entry for each device, in the order asked for.
+  description: One entry for each device, in the order of O(devices).
   returned: always
   type: list
   elements: dict
@@ -95,20 +95,20 @@ devices:
       description: Physical id.
       type: int
     before:
-      description: The switch as it was. C(enabled) is the device, C(persistent) what C(hccn.conf) makes of it at boot. V(null) is not known or not set.
+      description: Previous TLS flag, C(enabled) on the device and C(persistent) in C(hccn.conf) for the next boot. V(null) means not known or not set.
       type: dict
     after:
-      description: The switch as it is now, or would be in check mode and with O(only_look=true).
+      description: TLS flag after the change, or the predicted one in check mode and with O(validate_only=true).
       type: dict
     changed:
-      description: Was the device or C(hccn.conf) changed? Also V(true) when it was and something failed, or when it cannot be read any more.
+      description: Whether the device or C(hccn.conf) was changed, even if something failed afterwards or the flag can no longer be read.
       type: bool
     authorities:
-      description: Subjects of the CA certificates on the device, sorted. With TLS on they must be the same on all hosts.
+      description: Sorted subjects of the CA certificates on the device. If TLS is enabled they must be the same on all hosts.
       type: list
       elements: str
     errors:
-      description: What failed, with C(code), C(message) and C(hint).
+      description: Errors of the device, with C(code), C(message) and C(hint).
       type: list
       elements: dict
   sample:
@@ -120,7 +120,7 @@ devices:
       errors: []
 side_effects:
   description: Keys that the queries wrote into C(hccn.conf), with C(device), C(path), C(key), C(value) and C(cause).
-  returned: O(only_look=true)
+  returned: O(validate_only=true)
   type: list
   elements: dict
 """
@@ -129,17 +129,18 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import HccnError
 from ansible_collections.hccn.cluster.plugins.module_utils._core.guard import Guard
-from ansible_collections.hccn.cluster.plugins.module_utils._device import session, tls
+from ansible_collections.hccn.cluster.plugins.module_utils._device import device_session, tls_flag
 
 
 def main() -> None:
     state = {"type": "str", "choices": ["enabled", "disabled"], "required": True}
-    only_look = {"type": "bool", "default": False}
-    spec = session.options("any", state=state, only_look=only_look, allow_busy=session.ALLOW_BUSY, keep_previous=session.KEEP_PREVIOUS)
+    validate_only = {"type": "bool", "default": False}
+    spec = device_session.options(
+        "any", state=state, validate_only=validate_only, allow_busy=device_session.ALLOW_BUSY, keep_previous=device_session.KEEP_PREVIOUS)
     module = AnsibleModule(argument_spec=spec, supports_check_mode=True)
     try:
         with Guard(written=module.params["hccn_conf"]):
-            result = tls.set_flag(module.params, module.check_mode)
+            result = tls_flag.set_flag(module.params, module.check_mode)
     except HccnError as error:
         module.fail_json(msg=error.sentence(), error=error.as_dict(), state=module.params["state"], devices=[])
     if not module._diff:

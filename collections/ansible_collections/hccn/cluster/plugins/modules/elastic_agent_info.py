@@ -9,16 +9,16 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: elastic_agent_info
-short_description: Find what is left of Elastic-Agent, which is retired
+short_description: Find leftovers of Elastic-Agent, which is retired
 version_added: 1.0.0
 author:
   - The hccn.cluster authors (@hccn-cluster)
 description:
-  - Looks for the Python package C(mindx_elastic) (Elastic-Agent, resumable training) and tells its version from the package's metadata. It is retired, and
-    TaskD takes its place.
-  - Looks for the line C(import mindx_elastic.api) in C(torch/distributed/run.py), by which it was put in place. Where the package is gone and the line is
-    not, C(torchrun) fails.
-  - Files are read only. Nothing of Elastic-Agent is imported or called, since its interfaces are internal and importing it patches torch.
+  - Searches for the Python package C(mindx_elastic) (Elastic-Agent, resumable training), and reads its version from the metadata of the package. It is retired
+    and replaced by TaskD.
+  - Searches for the line C(import mindx_elastic.api) in C(torch/distributed/run.py), which loads the package. If the package was removed but not the line,
+    C(torchrun) fails.
+  - The module only reads files. It does not import or call Elastic-Agent, whose interfaces are internal, and which patches torch when it is imported.
 extends_documentation_fragment:
   - hccn.cluster._attributes
   - hccn.cluster._attributes.info
@@ -26,45 +26,45 @@ options:
   paths:
     description:
       - Folders with Python packages (C(site-packages)). By default those of the Python that runs the module.
-      - The C(site-packages) of a running container lie below C(/proc/PID/root) of the host.
+      - The C(site-packages) of a running container are accessible below C(/proc/PID/root) of the host.
     type: list
     elements: path
   fail_on:
     description:
-      - V(error) fails when there is a problem of severity error, V(warning) when there is any problem, V(never) never for a problem's sake.
+      - V(error) fails if there is a problem of severity error, V(warning) if there is any problem, V(never) never because of problems.
     type: str
     choices: [error, warning, never]
     default: never
 """
 
 EXAMPLES = r"""
-- name: Is Elastic-Agent still there
+- name: Search for Elastic-Agent
   hccn.cluster.elastic_agent_info:
     paths: [/usr/local/python3.10/lib/python3.10/site-packages]
   register: agent
 
-- name: Show where
+- name: Show the problems
   ansible.builtin.debug:
     msg: "{{ agent.problems | map(attribute='message') }}"
 """
 
 RETURN = r"""
 packages:
-  description: Where the package is, with C(path), C(version) (V(null) without metadata) and C(retired), which is always V(true).
+  description: The packages that were found, with C(path), C(version) (V(null) without metadata) and C(retired), which is always V(true).
   returned: always
   type: list
   elements: dict
   sample:
     - {path: /usr/lib/python3/site-packages/mindx_elastic-0.0.1.dist-info, version: 0.0.1, retired: true}
 imports:
-  description: Lines of torch that import it, with C(path), C(line) and C(text).
+  description: Lines of torch that import the package, with C(path), C(line) and C(text).
   returned: always
   type: list
   elements: dict
   sample:
     - {path: /usr/lib/python3/site-packages/torch/distributed/run.py, line: 385, text: import mindx_elastic.api}
 problems:
-  description: What is to be done about it, with C(rule), C(severity), C(where), C(message) and C(hint).
+  description: The problems, with C(rule), C(severity), C(where), C(message) and C(hint).
   returned: always
   type: list
   elements: dict
@@ -73,7 +73,7 @@ problems:
       severity: error
       where: /usr/lib/python3/site-packages/torch/distributed/run.py line 385
       message: "torch imports Elastic-Agent: import mindx_elastic.api, which is not installed, so torchrun fails"
-      hint: remove this line, or install torch anew
+      hint: remove this line, or reinstall torch
 """
 
 from ansible.module_utils.basic import AnsibleModule

@@ -15,11 +15,11 @@ author:
   - The hccn.cluster authors (@hccn-cluster)
 description:
   - Returns a record of kind C(plan) under RV(measurements), which P(hccn.cluster.results#callback) writes into the history before anything is measured. From
-    it M(hccn.cluster.report) knows the leaf switches, what was to be covered, what was left out and why, and which planned pairs nobody has measured,
-    also where a run was killed.
-  - Prints O(text) and up to 10 lines of O(left_out), also where Ansible shows changes and failures only.
-  - The record holds the rule of the plan and not its pairs, and the wiring of hosts that are wired alike once. The plan of 4,096 hosts takes 120 kB. A record
-    of more than 240 kB is shortened, and says what is missing.
+    it M(hccn.cluster.report) reads the leaf switches, the planned coverage, what was left out and why, and which planned pairs were not measured,
+    also if the run was killed.
+  - Prints O(text) and up to 10 lines of O(left_out), even if Ansible displays only changes and failures.
+  - The record contains the rule of the plan instead of its pairs, and each distinct wiring of hosts once. The plan of 4,096 hosts takes 120 kB. A record
+    of more than 240 kB is shortened and names the missing parts.
 extends_documentation_fragment:
   - hccn.cluster._attributes
   - hccn.cluster._attributes.info
@@ -42,13 +42,13 @@ options:
     required: true
   hosts:
     description:
-      - All hosts that were to be looked at. Those that are not in the plan are named in the record.
+      - All hosts that were requested. The record names those that are not in the plan.
     type: list
     elements: str
     default: []
   left_out:
     description:
-      - NPUs that were kept out of the plan.
+      - NPUs that were left out of the plan.
     type: list
     elements: dict
     default: []
@@ -58,25 +58,25 @@ options:
         type: str
         required: true
       device:
-        description: Physical id. Without it the host as a whole was left out.
+        description: Physical id of the NPU. Without it, the whole host was left out.
         type: int
       code:
-        description: Why, as a word, such as V(device_busy) or V(address_not_set).
+        description: Code of the reason, such as V(device_busy) or V(address_not_set).
         type: str
         required: true
       message:
-        description: Why, in a sentence.
+        description: The reason as a sentence.
         type: str
         required: true
   text:
     description:
-      - Sentences about the plan that a report is to show.
+      - Sentences about the plan that the report shows.
     type: list
     elements: str
     default: []
-  second_look_of:
+  confirmation_of:
     description:
-      - Name of the run of which this one measures again what is open. What that run covered is told by its own plan.
+      - Name of the run whose open questions this confirmation run settles. The coverage of that run is in its own plan.
     type: str
 seealso:
   - plugin: hccn.cluster.pair_plan
@@ -86,7 +86,7 @@ seealso:
     plugin_type: callback
 notes:
   - Runs on the controller. Use C(run_once).
-  - In check mode the plan is kept, too.
+  - In check mode the plan is recorded, too.
 """
 
 EXAMPLES = r"""
@@ -95,7 +95,7 @@ EXAMPLES = r"""
     plan: "{{ hosts | hccn.cluster.pair_plan(plan='full', budget=20) }}"
   run_once: true
 
-- name: Keep it in the history
+- name: Record it in the history
   hccn.cluster.fabric_plan:
     run_id: "{{ run_id }}"
     plan: "{{ plan }}"
@@ -113,11 +113,11 @@ run_id:
 measurements:
   description:
     - One record of kind C(plan). Its C(hosts) are those of the plan, in the order of its rule.
-    - Its sample has C(plan), C(pairs), C(rounds), C(minutes), C(covers), C(sees) and C(cut), what a budget cut off, as the plan's summary tells them.
-      C(left_out) and C(hosts_left_out) hold numbers and the first names. Besides, there are C(topology), C(super_pod) and C(rack), and C(schedule) or
-      C(pairs_listed). C(shortened) names what did not fit.
-    - In C(topology), C(leaves) are names of leaf switches. C(kinds) are the ways in which hosts are wired. By NPU id they hold the rail, and where it is
-      known the place of the leaf among C(leaves) and who told it, V(inventory), V(lldp) or V(label). C(of) is the place among C(kinds) of each host.
+    - Its sample has C(plan), C(pairs), C(rounds), C(minutes), C(covers), C(sees) and C(cut), what a budget cut off, from the summary of the
+      plan. C(left_out) and C(hosts_left_out) contain numbers and the first names. There are also C(topology), C(super_pod) and C(rack), and C(schedule) or
+      C(pairs_listed). C(shortened) names the parts that did not fit.
+    - In C(topology), C(leaves) are names of leaf switches. C(kinds) are the different wirings of hosts. By NPU id they contain the rail and, if it is
+      known, the index of the leaf in C(leaves) and its source, V(inventory), V(lldp) or V(label). C(of) is the index in C(kinds) of each host.
   returned: always
   type: list
   elements: dict

@@ -107,7 +107,7 @@ msg:
   description: The last line.
   returned: always
   type: str
-  sample: 2016 of 2016 pairs done, 2 failed, slowest 50.2 Gbit/s (n3 npu 1 to n7 npu 1), over
+  sample: 2016 of 2016 pairs done, 2 failed, slowest 50.2 Gbit/s (n3 npu 1 to n7 npu 1), finished
 lines:
   description: All lines that were printed.
   returned: always

@@ -3,7 +3,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # GNU General Public License v3.0+ (see https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Runs hccl_test over one host or over several and judges it."""
+"""Shell of hccl_perf; the logic is in module_utils/_perf."""
 
 from __future__ import annotations
 
@@ -14,18 +14,17 @@ version_added: 1.0.0
 author:
   - The hccn.cluster authors (@hccn-cluster)
 description:
-  - Runs one program of C(hccl_test) by C(mpirun), over the NPUs of this host or of several, and returns what it measured as one record.
-  - The exit status of C(hccl_test) proves nothing, it is 0 for failed communicators, failed collectives and wrong results. A run
-    counts as good only when there is one row for every size, every result was checked and right on every rank, and no error stands
-    in the output.
-  - Bandwidth is computed here from size and time, in 10^9 bytes per second, since old builds print GiB/s under the heading GB/s.
-    The bus bandwidth is the algorithm bandwidth times the factor of C(nccl-tests), so that both tools' figures compare,
-    with n ranks 2(n-1)/n for V(all_reduce), 1 for V(broadcast) and V(reduce), (n-1)/n for all others.
-  - Hosts whose limits are lower than the manual of C(hccl_test) wants for many ranks (open files, C(net.core.somaxconn), C(net.ipv4.tcp_max_syn_backlog), 65535
-    each) are named in a warning. They are asked by the logins before the run.
-  - Nothing is left running, neither after a failure nor when the module itself is killed.
-  - C(mpirun) logs in to the other hosts by C(ssh) itself. The user of this task needs to log in to them by key, without a password.
-    M(hccn.cluster.ssh_trust) makes it so for a single run.
+  - Runs a program of C(hccl_test) with C(mpirun) over the NPUs of one or several hosts, and returns its measurements as one record.
+  - The exit status of C(hccl_test) is 0 even for failed communicators, failed collectives and wrong results. A run is only good if there is one row for
+    every size, every result was checked and correct on every rank, and the output contains no error.
+  - Bandwidth is computed from size and time, in 10^9 bytes per second, since old builds print GiB/s under the heading GB/s.
+    The bus bandwidth is the algorithm bandwidth times the factor of C(nccl-tests), so that the values of both tools are comparable. With n ranks, the factor is
+    2(n-1)/n for V(all_reduce), 1 for V(broadcast) and V(reduce), and (n-1)/n for all others.
+  - The manual of C(hccl_test) requires limits of 65535 for many ranks (open files, C(net.core.somaxconn), C(net.ipv4.tcp_max_syn_backlog)). The limits are
+    read when the logins are checked before the run, and hosts with lower limits are named in a warning.
+  - No process remains, neither after a failure nor if the module itself is killed.
+  - C(mpirun) logs in to the other hosts by C(ssh). The user of this task must be able to log in to them by key, without a password.
+    M(hccn.cluster.ssh_trust) sets this up for a single run.
 requirements:
   - C(hccl_test) built at the same path on every host
   - MPICH or Open MPI on every host
@@ -36,7 +35,7 @@ attributes:
   check_mode:
     support: full
     details:
-      - Nothing is run except C(mpirun --version). RV(command) and RV(hostfile) show what would be.
+      - Only C(mpirun --version) is run. RV(command) and RV(hostfile) are what would be run and used.
   diff_mode:
     support: N/A
     details:
@@ -44,11 +43,11 @@ attributes:
   idempotent:
     support: N/A
     details:
-      - Every run measures anew, and never reports a change.
+      - Every call measures again, and never reports a change.
 options:
   operation:
     description:
-      - The collective. V(all_reduce) is C(all_reduce_test), and so on.
+      - The collective to measure. V(all_reduce) is the program C(all_reduce_test), and so on.
     type: str
     default: all_reduce
     choices:
@@ -65,23 +64,23 @@ options:
       - alltoallvc
   hosts:
     description:
-      - The hosts in rank order, by the addresses or names that C(mpirun) is to log in to. MPICH takes names and IPv4 addresses only.
-      - Empty stands for this host alone, without C(ssh).
-      - On Atlas A3 the hosts of one super pod must stand next to each other.
+      - The hosts in rank order, as addresses or names to which C(mpirun) logs in. MPICH accepts names and IPv4 addresses only.
+      - If empty, the collective runs on this host only, without C(ssh).
+      - On Atlas A3, the hosts of one super pod must be adjacent in the list.
     type: list
     elements: str
     default: []
   ranks_per_host:
     description:
-      - Ranks, and so NPUs, on each host. Also the C(-p) of the program.
+      - Number of ranks, and so of NPUs, on each host. It is passed to the program as C(-p).
     type: int
     default: 8
   sizes:
     description:
-      - The sizes to measure. Each is O(sizes.factor) times the one before.
-      - The size of V(all_gather), V(reduce_scatter) and V(scatter) is that of the parts of all ranks together.
-        For all operations except V(all_reduce), V(broadcast) and V(reduce) the program moves sizes down to what divides over the ranks.
-      - With O(log), the default is what the log's own first lines say.
+      - The sizes to measure. Each is O(sizes.factor) times the previous one.
+      - The size of V(all_gather), V(reduce_scatter) and V(scatter) is the total size of the parts of all ranks.
+        For all operations except V(all_reduce), V(broadcast) and V(reduce), the program rounds sizes down to a multiple of the number of ranks.
+      - With O(log), the default are the sizes in the first lines of the log.
     type: dict
     suboptions:
       begin:
@@ -91,7 +90,7 @@ options:
         default: 8K
       end:
         description:
-          - The largest size. The last one measured is the largest that is not above it.
+          - The largest size. The last measured size is the largest one that does not exceed it.
         type: str
         default: 64M
       factor:
@@ -101,45 +100,45 @@ options:
         default: 2
   warmup:
     description:
-      - Iterations before these, not measured.
+      - Number of iterations before the measured ones.
     type: int
     default: 10
   data_type:
     description:
-      - Data type of the elements. Which ones an NPU can do depends on the product.
+      - Data type of the elements. The supported types depend on the product.
     type: str
     default: fp32
     choices: [int8, int16, int32, fp16, fp32, int64, uint64, uint8, uint16, uint32, fp64, bfp16, int128, hif8, fp8e4m3, fp8e5m2, fp8e8m0]
   reduction:
     description:
-      - What the reducing operations do. Without effect on the others.
+      - The reduction of the reducing operations. It has no effect on the others.
     type: str
     default: sum
     choices: [sum, prod, max, min]
   root:
     description:
-      - The root rank of V(broadcast), V(reduce) and V(scatter). This rank prints the table, whatever the operation.
+      - The root rank of V(broadcast), V(reduce) and V(scatter). For all operations, this rank prints the table.
     type: int
     default: 0
   check:
     description:
-      - Whether the result of every size is verified on every rank.
-      - Where the program cannot verify, since the numbers would overflow, it says so. The run counts as good then and a warning is given.
+      - Verify the result of every size on every rank.
+      - If the program cannot verify a result because the numbers would overflow, the run is good, and the module returns a warning.
     type: bool
     default: true
   hccl_test_dir:
     description:
-      - The folder of C(hccl_test), which holds C(bin/all_reduce_test) and the others. The programs are started in it.
-      - An absolute path.
-      - By default C($ASCEND_HOME_PATH/tools/hccl_test), C(/usr/local/Ascend/cann/tools/hccl_test) or
-        C(/usr/local/Ascend/ascend-toolkit/latest/tools/hccl_test), the first that holds the program on this host.
+      - The folder of C(hccl_test), which contains C(bin/all_reduce_test) and the other programs, as an absolute path. It is the working directory of the
+        programs.
+      - By default the first of C($ASCEND_HOME_PATH/tools/hccl_test), C(/usr/local/Ascend/cann/tools/hccl_test) and
+        C(/usr/local/Ascend/ascend-toolkit/latest/tools/hccl_test) that contains the program on this host.
     type: path
   environment:
     description:
-      - Variables for C(mpirun) and for the ranks. Names that begin with C(HCCL_), C(ASCEND_), C(UCX_), C(FI_), C(HYDRA_), C(MPICH_), C(MPIR_),
-        C(OMPI_), C(PMIX_) or C(PRTE_), and C(PATH) and C(LD_LIBRARY_PATH).
-      - The C(lib) folders of MPI, CANN and the driver are appended to C(LD_LIBRARY_PATH) where they exist on this host.
-      - Only those that begin with C(HCCL_) are kept in the record.
+      - Environment variables for C(mpirun) and the ranks. Allowed are names that begin with C(HCCL_), C(ASCEND_), C(UCX_), C(FI_), C(HYDRA_), C(MPICH_),
+        C(MPIR_), C(OMPI_), C(PMIX_) or C(PRTE_), and C(PATH) and C(LD_LIBRARY_PATH).
+      - The C(lib) folders of MPI, CANN and the driver are appended to C(LD_LIBRARY_PATH) if they exist on this host.
+      - The record only contains variables that begin with C(HCCL_).
     type: dict
     default: {}
   npu_smi:
@@ -149,15 +148,15 @@ options:
     default: npu-smi
   allow_busy:
     description:
-      - Whether to run although C(npu-smi) shows a process on one of the NPUs of this host that would take part, or cannot tell. With V(false) the
-        run is not started then, and the error names device and pid. A host without NPUs, from which only C(mpirun) is started, has none to ask.
-      - The NPUs of the other hosts are not looked at here. The role P(hccn.cluster.check_collective#role) looks at all of them first.
+      - Run even if C(npu-smi) reports a process on one of the participating NPUs of this host, or cannot report this. With V(false), the
+        run is not started then, and the error names device and pid. A host without NPUs, on which only C(mpirun) is started, is not checked.
+      - The module does not check the NPUs of the other hosts. The role P(hccn.cluster.check_collective#role) checks the NPUs of all hosts first.
     type: bool
     default: false
   log:
     description:
-      - Judge this output of C(hccl_test) instead of running it. Standard output and standard error may both be in it.
-      - O(operation), O(hosts) and O(ranks_per_host) say how it was run. They are needed for the bus bandwidth.
+      - File with the output of C(hccl_test) to judge, instead of running it. It may contain standard output and standard error.
+      - Set O(operation), O(hosts) and O(ranks_per_host) to those of the run. They are needed for the bus bandwidth.
     type: path
 seealso:
   - module: hccn.cluster.ssh_trust
@@ -212,7 +211,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 measurements:
-  description: The record of this run, as a list of one. In check mode the list is empty. Also returned when the module fails.
+  description: A list with the record of this run, which is empty in check mode. Also returned if the module fails.
   returned: success and failure, except for invalid options
   type: list
   elements: dict
@@ -226,7 +225,7 @@ measurements:
       type: str
       sample: collective
     status:
-      description: V(ok), V(failed), or V(not_run) when the ranks could not be started at all.
+      description: V(ok), V(failed), or V(not_run) if the ranks could not be started.
       type: str
       sample: ok
     hosts:
@@ -239,7 +238,7 @@ measurements:
       type: int
       sample: 16
     samples:
-      description: One entry per size, also of a run that failed later. Sizes without a measured time have no bandwidth.
+      description: One entry per size, also for a run that failed later. Sizes without a measured time have no bandwidth.
       type: list
       elements: dict
       sample:
@@ -250,45 +249,45 @@ measurements:
           busbw_gbyte_s: 47.8401
           check: success
     error:
-      description: What was wrong. RV(measurements[].error.code) is stable, V(hccl_7) is the return code 7 of HCCL, V(EI0016) its error number.
+      description: The error. RV(measurements[].error.code) is stable, for example V(hccl_7) for the return code 7 of HCCL, and V(EI0016) for its error number.
       type: dict
       contains:
         code:
-          description: A word for programs.
+          description: Machine-readable code of the error.
           type: str
           sample: host_unreachable
         message:
-          description: What the tool said.
+          description: The error message of the tool.
           type: str
           sample: "ssh: connect to host 10.10.130.21 port 22: No route to host"
         hint:
           description: What to do.
           type: str
-          sample: the host is down, its sshd is not running, or a firewall is between
+          sample: the host is down, its sshd is not running, or a firewall blocks the connection
     options:
-      description: The options that matter for comparing, and the C(HCCL_) variables.
+      description: The options that are relevant for comparisons, and the C(HCCL_) variables.
       type: dict
       sample: {begin_bytes: 8192, end_bytes: 67108864, factor: 2, iterations: 20, warmup: 10, data_type: fp32, reduction: sum}
 slow:
   description: Whether the collective over all hosts, or one of its rails, is slow.
-  returned: with O(groups), O(isolate) or O(floor_gbyte_s), when all groups were measured
+  returned: with O(groups), O(isolate) or O(floor_gbyte_s), if all groups were measured
   type: bool
   sample: true
 limit_gbyte_s:
   description: The bus bandwidth below which a group is slow.
-  returned: when there is one
+  returned: if there is a limit
   type: float
   sample: 120.4
 findings:
-  description: What makes it slow, each also as a record of the kind C(finding).
+  description: The causes of a slow collective, each also as a record of the kind C(finding).
   returned: as RV(slow)
   type: list
   elements: dict
   contains:
     kind:
       description:
-        - V(group) for hosts that make good ones slow, and V(rail) for a device of all hosts. V(size) says that it is their number alone, V(everywhere) that all
-          groups are slow, V(too_few) that there are too few hosts to tell them apart.
+        - V(group) for hosts that make groups of good hosts slow, V(rail) for the same device of all hosts, V(size) if the number of hosts alone is the cause,
+          V(everywhere) if all groups are slow, V(too_few) if there are too few hosts to distinguish them.
       type: str
       sample: group
     hosts:
@@ -299,38 +298,38 @@ findings:
     message:
       description: The finding in one sentence.
       type: str
-      sample: "node5: slow together with good hosts, which are good without it"
+      sample: "node5: groups with it are slow, other groups are good"
     evidence:
-      description: Groups that show it, with their bus bandwidth.
+      description: Groups that support the finding, with their bus bandwidth.
       type: list
       elements: str
       sample: ["slow over node1, node5: 61.2 GB/s", "good over node1, node2, node3, node4: 172 GB/s"]
     device:
-      description: The device, of a rail.
+      description: The device of a finding about a rail.
       type: int
       sample: 3
     stopped:
-      description: Why the search ended before it came to the smallest set.
+      description: Why the search ended before it found the smallest set.
       type: str
 command:
-  description: The command line that was run, or would be. Absent with O(log).
-  returned: when it could be made
+  description: The command line that was run or would be run. Absent with O(log).
+  returned: if the tools were found
   type: list
   elements: str
   sample: [/usr/local/mpich/bin/mpirun, -n, "8", /usr/local/Ascend/cann/tools/hccl_test/bin/all_reduce_test, -p, "8"]
 hostfile:
-  description: Content of the host file that would be used. Empty without O(hosts).
+  description: Content of the host file that would be used, empty without O(hosts).
   returned: in check mode
   type: str
   sample: "10.10.130.22:8\n10.10.130.21:8\n"
 hint:
   description: What to do about invalid options.
-  returned: when options are invalid or, in check mode, a tool is missing
+  returned: if options are invalid or, in check mode, a tool is missing
   type: str
   sample: write 8K, 64M or 1048576
 output:
-  description: The end of the program's output, at most 8000 characters.
-  returned: when the run was not good
+  description: The end of the output of the program, at most 8000 characters.
+  returned: if the run failed
   type: str
   sample: "the minbytes is 8192, maxbytes is 67108864, iters is 20, warmup_iters is 10\n..."
 """

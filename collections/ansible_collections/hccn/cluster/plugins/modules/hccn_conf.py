@@ -9,16 +9,17 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: hccn_conf
-short_description: Declare keys of hccn.conf and find what is wrong with the file
+short_description: Set keys of hccn.conf and check the file for problems
 version_added: 1.0.0
 author:
   - The hccn.cluster authors (@hccn-cluster)
 description:
-  - C(/etc/hccn.conf) is what the driver sets on the NPUs at every boot. This module declares keys of it and reports the problems of the whole file.
-  - The file is edited in place under C(flock), as C(hccn_tool) does, so its inode stays and containers that mount it see the change.
-    Lines that are not declared stay as they are, byte for byte. The file ends in a newline afterwards, and NUL bytes, which a write that was cut off
-    may have left in it, are gone.
-  - The devices themselves are not touched, unless O(recover=true). A change of the file alone takes effect at the next boot.
+  - C(/etc/hccn.conf) contains the settings that the driver applies to the NPUs at every boot. This module sets or removes keys of the file and reports
+    the problems of the whole file.
+  - The file is edited in place under C(flock), in the same way as by C(hccn_tool), so its inode does not change and containers that mount it see the
+    change. All other lines are preserved byte for byte. The module makes the file end in a newline and removes NUL bytes, which an interrupted write may
+    have left in it.
+  - The devices themselves are not changed, unless O(recover=true). A change of the file alone takes effect at the next boot.
 extends_documentation_fragment:
   - hccn.cluster._devices
   - hccn.cluster._devices.busy
@@ -35,19 +36,19 @@ attributes:
 options:
   path:
     description:
-      - The file.
+      - Path of the file.
     type: path
     default: /etc/hccn.conf
     aliases: [hccn_conf]
   settings:
     description:
-      - Keys without the device's number, and their values, for each device of O(devices).
-      - A key that may stand on several lines (C(arp), C(ip_rule), C(ip_route)) takes a list of values. The list is the whole of it.
-      - With O(state=absent) the values do not matter.
+      - Keys without the device number, and their values, for each device of O(devices).
+      - A key that may be repeated (C(arp), C(ip_rule), C(ip_route)) takes a list of values, which replaces all lines of the key.
+      - With O(state=absent) the values are ignored.
     type: dict
   config:
     description:
-      - Keys and values by device. They win over O(settings).
+      - Keys and values by device. They take precedence over O(settings).
     type: list
     elements: dict
     suboptions:
@@ -58,14 +59,14 @@ options:
         required: true
       settings:
         description:
-          - As O(settings).
+          - Keys and values of this device, as in O(settings).
         type: dict
         required: true
   pending_network:
     description:
-      - What M(hccn.cluster.device_network) will set after this, in the form of its option O(hccn.cluster.device_network#module:config).
-      - Problems of the file that end with it, such as a gateway outside of the network of an address that is about to change, do not fail this module.
-        Verify the file again afterwards where RV(pending) is not empty.
+      - Settings that M(hccn.cluster.device_network) will make after this task, in the form of its option O(hccn.cluster.device_network#module:config).
+      - Problems of the file that these settings will solve, such as a gateway outside the network of an address that is about to change, do not fail this
+        module. Check the file again afterwards if RV(pending) is not empty.
     type: list
     elements: dict
     default: []
@@ -77,40 +78,42 @@ options:
     default: present
   backup:
     description:
-      - Copy the file before it is changed.
+      - Create a backup of the file before it is changed.
     type: bool
     default: false
   create:
     description:
-      - Make an empty file with mode 0644 when there is none, as the driver's installer does.
+      - Create an empty file with mode 0644 if it does not exist, in the same way as the installer of the driver.
     type: bool
     default: false
   recover:
     description:
-      - Replay the file with C(hccn_tool -cfg recovery), as the driver does at boot, on the devices of O(devices) and O(config) that differ from it.
+      - Apply the file with C(hccn_tool -cfg recovery), as the driver does at boot, to the devices of O(devices) and O(config) that differ from it.
       - C(address), C(netmask), C(gateway), C(netdetect), C(tls_enable) and C(mtu) of the device are compared with the file. A key that is not in
-        the file is not compared. Where nothing differs nothing is run.
-      - It takes 3 to 12 seconds for a device, one after the other. Each may take 120 seconds, or O(timeout) if that is longer.
+        the file is not compared. Nothing is run for a device that does not differ.
+      - Devices are recovered one after the other, which takes 3 to 12 seconds for each. The timeout for each is 120 seconds, or O(timeout) if that is
+        longer.
       - C(hccn_tool) adds C(xsfp_reset_max_times_N) and C(xsfp_reset_wait_times_N) to the file and moves C(send_arp_*) to its end.
-      - A device is left alone while the file has problems of severity error that are its own or of no device, and while it is at work.
+      - A device is not recovered if it is busy, or if the file has a problem of severity error that concerns this device or no device in particular.
     type: bool
     default: false
   fail_on:
     description:
-      - V(any) and V(all) fail when problems of severity error are left in the file that are not in RV(pending), V(none) does not.
-      - With O(recover=true) V(any) also fails when a device could not be recovered, V(all) when none could.
+      - With V(any) and V(all) the module fails if the file has problems of severity error that are not in RV(pending). With V(none) it does not fail for
+        problems.
+      - With O(recover=true), V(any) also fails if any device could not be recovered, V(all) if none could.
     default: any
 notes:
   - Options O(hccn_tool) and O(allow_busy) are used with O(recover=true) only.
-  - The NPUs of the 950 have another command line, O(recover=true) is refused there.
-  - Proven against the rules seen in recorded runs of the real C(hccn_tool) front end. Not run on NPUs yet.
+  - On hosts with the 950, O(recover=true) is refused, since its C(hccn_tool) has a different command line.
+  - Tested against the rules found in recorded runs of the real C(hccn_tool) front end. Not tested on NPUs yet.
 seealso:
   - module: hccn.cluster.device_info
   - module: hccn.cluster.device_network
 """
 
 EXAMPLES = r"""
-- name: Declare the address of one NPU, and gratuitous ARP for all
+- name: Set the address of one NPU, and gratuitous ARP for all
   hccn.cluster.hccn_conf:
     settings:
       send_arp_status: 1
@@ -122,36 +125,36 @@ EXAMPLES = r"""
           gateway: 10.78.1.1
           netdetect: 10.78.1.1
 
-- name: Declare the mtu of all NPUs, and set it on those that have another one
+- name: Set the MTU of all NPUs in the file, and apply it to the NPUs that have another one
   hccn.cluster.hccn_conf:
     settings:
       mtu: 4200
     recover: true
 
-- name: Only look for problems
+- name: Check the file for problems without changing it
   hccn.cluster.hccn_conf:
   check_mode: true
 """
 
 RETURN = r"""
 settings:
-  description: All settings of the file as it is now, or would be in check mode, in the order of the file.
+  description: All settings of the file after the change, or the predicted ones in check mode, in the order of the file.
   returned: success, or failed with problems
   type: list
   elements: dict
   sample: [{device: 0, key: address, value: 10.78.1.10}]
 problems:
-  description: What is wrong with the file, with C(rule), C(severity), C(message), C(where), and C(device) and C(hint) where they apply.
+  description: Problems of the file, with C(rule), C(severity), C(message), C(where), and, if they apply, C(device) and C(hint).
   returned: success, or failed with problems
   type: list
   elements: dict
   sample:
     - rule: final_newline
       severity: error
-      message: "the last line has no newline: hccn_tool glues the next key to it"
+      message: "the last line has no newline: hccn_tool appends the next key to it"
       where: line 7
 pending:
-  description: Those of RV(problems) that end when O(pending_network) is set.
+  description: Those of RV(problems) that O(pending_network) will solve.
   returned: success, or failed with problems
   type: list
   elements: dict
@@ -166,18 +169,18 @@ recovered:
       description: Physical id.
       type: int
     changed:
-      description: Did the recovery change the device, or would it in check mode?
+      description: Whether the recovery changed the device, or would change it in check mode.
       type: bool
     differences_before:
-      description: Keys that differed, with C(key) and its values in C(file) and on the C(device), V(null) where none is set or it is not known.
+      description: Keys that differed, with C(key) and its values in C(file) and on the C(device), V(null) if it is not set or not known.
       type: list
       elements: dict
     differences_after:
-      description: What still differs, or would in check mode.
+      description: Keys that still differ, or would still differ in check mode.
       type: list
       elements: dict
     errors:
-      description: What failed, or why the device was left alone, with C(code), C(message) and C(hint).
+      description: Errors of the recovery, or the reasons why the device was not recovered, with C(code), C(message) and C(hint).
       type: list
       elements: dict
   sample:
@@ -188,17 +191,17 @@ recovered:
       errors: []
 previous:
   description: Text of the file before the change.
-  returned: when the file was changed, or would be in check mode
+  returned: when the file was changed, or would be changed in check mode
   type: str
 saved:
   description:
-    - Where O(keep_previous=true) saves. C(path) is the file, C(marker) the one that exists while a change is unfinished, and C(exists) and C(unfinished)
-      are whether the two exist now.
+    - Where O(keep_previous=true) saves the settings. C(path) is the file with the settings, C(marker) is the file that exists while a change is unfinished.
+      C(exists) and C(unfinished) are whether these two files exist now.
   returned: O(keep_previous=true)
   type: dict
   sample: {path: /etc/hccn.conf.restore.json, marker: /etc/hccn.conf.restore.unfinished, exists: true, unfinished: true}
 backup_file:
-  description: The copy.
+  description: Path of the backup.
   returned: changed and O(backup=true)
   type: str
 """
@@ -207,11 +210,11 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import HccnError
 from ansible_collections.hccn.cluster.plugins.module_utils._core.guard import Guard
-from ansible_collections.hccn.cluster.plugins.module_utils._device import declare, session
+from ansible_collections.hccn.cluster.plugins.module_utils._device import declare, device_session
 
 
 def argument_spec() -> dict:
-    spec = session.options(
+    spec = device_session.options(
         "any",
         path={"type": "path", "default": "/etc/hccn.conf", "aliases": ["hccn_conf"]},
         settings={"type": "dict"},
@@ -222,7 +225,7 @@ def argument_spec() -> dict:
         backup={"type": "bool", "default": False},
         create={"type": "bool", "default": False},
         recover={"type": "bool", "default": False},
-        allow_busy=session.ALLOW_BUSY, keep_previous=session.KEEP_PREVIOUS,
+        allow_busy=device_session.ALLOW_BUSY, keep_previous=device_session.KEEP_PREVIOUS,
     )
     del spec["hccn_conf"]
     return spec

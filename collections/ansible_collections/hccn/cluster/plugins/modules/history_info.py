@@ -9,19 +9,20 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: history_info
-short_description: Tell what the history knows
+short_description: Return runs, trends and regressions from the history
 version_added: 1.0.0
 author:
   - The hccn.cluster authors (@hccn-cluster)
 description:
-  - Lists the runs that P(hccn.cluster.results#callback) kept, and the last one in which all was well.
-  - Draws the trend of an endpoint, a pair or a collective over the runs, and compares two runs.
-  - Holds one run to what is normal, for each group of what can be compared - the same kind, tool, operation, measure, size, class of the pair (rail and
-    leaf, or the number of ranks), product and firmware.
-  - A baseline is the median of the medians of the earlier runs, with 1.4826 times their median absolute deviation as spread. It takes at least five
-    complete runs, and the newest thirty. A group is worse where it lies five spreads and 3 % below; an end of it where it lies five spreads
-    and 5 % below what it had itself. A drift is found by CUSUM, in the later half of the runs against the earlier half.
-  - A run that is pinned as a file (O(baseline)) takes the place of the earlier runs. M(hccn.cluster.report) writes such a file.
+  - Lists the runs in the history that P(hccn.cluster.results#callback) writes, and the last run without any problem.
+  - Returns the trend of an endpoint, a pair or a collective over the runs, and compares two runs.
+  - Compares one run with its baselines, one for each group of comparable values. Values are comparable if kind, tool, operation, measure, size, class of
+    the pair (rail and leaf; for a collective, the number of hosts and ranks), product and firmware are equal.
+  - A baseline is the median of the medians of the earlier runs, with 1.4826 times their median absolute deviation as its spread. It requires at least
+    five complete runs and uses at most the newest thirty. A group is worse than its baseline if it is more than five spreads and more than 3 % below it.
+    An endpoint is worse if it is more than five spreads of the group and more than 5 % below its own baseline. For latencies, worse means above. Drift is
+    detected by CUSUM over the later half of the runs against the earlier half.
+  - A file with pinned baselines (O(baseline)) replaces the baselines of the earlier runs. M(hccn.cluster.report) writes such a file.
 extends_documentation_fragment:
   - hccn.cluster._attributes
   - hccn.cluster._attributes.info
@@ -30,30 +31,31 @@ attributes:
     description: Has an action plugin of the same name, so that some of it runs on the controller.
     support: full
     details:
-      - All of it does.
+      - All of it runs on the controller.
 options:
   history:
     description:
-      - The folder of the history on the controller. A relative path begins where C(ansible-playbook) was called.
-      - Without it, the folder to which the callback writes this run, else E(HCCN_RESULTS_PATH), else C(~/.local/share/hccn.cluster/history).
+      - Folder of the history on the controller. A relative path starts at the working directory of C(ansible-playbook).
+      - If omitted, the folder to which the callback writes this run, else E(HCCN_RESULTS_PATH), else C(~/.local/share/hccn.cluster/history).
     type: path
   limit:
     description:
-      - How many runs are listed, the newest. Runs in which nothing was measured and nothing failed do not count.
-      - As many count for RV(series) and for what is normal, but only runs that have something to compare; they are looked for among forty times as many.
+      - Maximum number of runs to list, newest first. Runs in which nothing was measured and nothing failed are skipped.
+      - Also the maximum number of runs for RV(series) and for baselines, of which only runs with comparable values count. To find them, up to forty times
+        as many runs are examined.
     type: int
     default: 30
   run_id:
     description:
-      - The run that is judged. Without it, this run if something was measured in it so far, else the newest in which something was.
+      - Id of the run to compare with its baselines. If omitted, the current run if it has any results so far, else the newest run that has.
     type: str
   baseline:
     description:
-      - A file with pinned baselines, which the run is held to in place of the earlier runs.
+      - File with pinned baselines, which are used instead of those of the earlier runs.
     type: path
   endpoints:
     description:
-      - Hosts or NPUs whose trend is wanted, over all their pairs.
+      - Hosts or NPUs whose trend over all their pairs is returned.
     type: list
     elements: dict
     default: []
@@ -63,7 +65,7 @@ options:
         type: str
         required: true
       device:
-        description: Physical id of the NPU, or name of an RDMA device. Without it all of the host.
+        description: Physical id of the NPU, or name of an RDMA device. If omitted, all devices of the host.
         type: str
       operation:
         description: Only this operation, such as V(write).
@@ -73,24 +75,24 @@ options:
         type: int
   pairs:
     description:
-      - Pairs whose trend is wanted, in this direction.
+      - Pairs whose trend is returned, in the direction from source to target.
     type: list
     elements: dict
     default: []
     suboptions:
       source:
-        description: Host that sends.
+        description: Name of the source host in the inventory.
         type: str
         required: true
       source_device:
-        description: Its NPU or RDMA device. Without it all of them.
+        description: NPU or RDMA device of the source. If omitted, all devices.
         type: str
       target:
-        description: Host that receives.
+        description: Name of the target host in the inventory.
         type: str
         required: true
       target_device:
-        description: Its NPU or RDMA device. Without it all of them.
+        description: NPU or RDMA device of the target. If omitted, all devices.
         type: str
       operation:
         description: Only this operation, such as V(write).
@@ -100,7 +102,7 @@ options:
         type: int
   collectives:
     description:
-      - Collectives whose trend is wanted. An empty dictionary stands for all of them.
+      - Collectives whose trend is returned. An empty dictionary selects all collectives.
     type: list
     elements: dict
     default: []
@@ -113,13 +115,13 @@ options:
         type: int
   compare:
     description:
-      - Ids of two runs, the earlier one first.
+      - Ids of the two runs to compare, the earlier one first.
     type: list
     elements: str
     default: []
   fail_on:
     description:
-      - V(regression) fails the task where RV(regressions) is not empty, after everything was looked at.
+      - V(regression) fails the task if RV(regressions) is not empty. All results are returned nevertheless.
     type: str
     choices: [regression, never]
     default: never
@@ -130,23 +132,23 @@ seealso:
   - module: hccn.cluster.fabric_verdict
 notes:
   - Runs on the controller. Use C(run_once).
-  - The thresholds were set on simulated series with normal noise, of which less than one in a hundred raises an alarm. No cluster has been watched with
-    them yet.
+  - The thresholds were set with simulated series with normally distributed noise, of which fewer than one in a hundred raises an alarm. They have not been
+    used on a real cluster yet.
 """
 
 EXAMPLES = r"""
-- name: Is this run worse than the ones before?
+- name: Fail if this run is worse than the runs before it
   hccn.cluster.history_info:
     fail_on: regression
   run_once: true
 
-- name: Hold the run to what was agreed on, a file in git
+- name: Compare this run with baselines that are kept in git
   hccn.cluster.history_info:
     baseline: baselines/cluster-a.yml
     fail_on: regression
   run_once: true
 
-- name: The trend of one NPU and of a pair
+- name: Return the trend of one NPU and of one pair
   hccn.cluster.history_info:
     history: /srv/hccn/history
     limit: 100
@@ -157,7 +159,7 @@ EXAMPLES = r"""
   delegate_to: localhost
   run_once: true
 
-- name: What changed between two nights
+- name: Compare the runs of two nights
   hccn.cluster.history_info:
     compare: [awx-1201, awx-1234]
   run_once: true
@@ -171,31 +173,31 @@ runs:
   elements: dict
   contains:
     run_id:
-      description: Name of the run.
+      description: Id of the run.
       type: str
     path:
-      description: Its file.
+      description: File of the run.
       type: str
     started_at:
-      description: When it began.
+      description: Start time.
       type: str
     finished_at:
-      description: When it ended, V(null) where it did not come to its end.
+      description: End time, V(null) if the run did not finish.
       type: str
     playbook:
       description: File name of the playbook.
       type: str
     controller:
-      description: Where it ran.
+      description: Host name of the controller.
       type: str
     check_mode:
-      description: Was it in check mode?
+      description: Whether the run was in check mode.
       type: bool
     complete:
-      description: Did it come to its end?
+      description: Whether the run finished.
       type: bool
     good:
-      description: Did it measure something, come to its end, and find nothing wrong?
+      description: Whether the run measured something, finished, and found no problem.
       type: bool
     kinds:
       description: Number of records by kind.
@@ -204,7 +206,7 @@ runs:
       description: Records that failed.
       type: int
     not_run:
-      description: Records of what could not be run.
+      description: Records of measurements that could not be run.
       type: int
     failed_tasks:
       description: Failed tasks and unreachable hosts.
@@ -213,15 +215,15 @@ runs:
       description: Number of hosts by the class of their verdict.
       type: dict
     skipped_lines:
-      description: Lines that could not be read or are of a kind that this version does not know.
+      description: Lines that could not be read or are of a kind unknown to this version.
       type: int
   sample: [{run_id: awx-1234, playbook: check_fabric.yml, complete: true, good: false, hosts: {good: 63, slow: 1}, failed: 0}]
 last_good:
-  description: The newest of RV(runs) in which all was well, V(null) where there is none.
+  description: The newest of RV(runs) whose C(good) is true, V(null) if there is none.
   returned: always
   type: dict
 series:
-  description: One entry for each trend asked for and each group of what can be compared.
+  description: One entry for each requested trend and each group of comparable values.
   returned: always
   type: list
   elements: dict
@@ -231,72 +233,73 @@ series:
       type: str
     points:
       description:
-        - One for each run, oldest first, with C(run_id), C(started_at), C(value) (the median, V(null) where all failed), C(count), C(failed).
-        - What failed has no size, and counts at every size of its like.
+        - One entry for each run, oldest first, with C(run_id), C(started_at), C(value) (the median, V(null) if all measurements failed), C(count) and
+          C(failed).
+        - A failed measurement has no size and counts for every size of its group.
       type: list
       elements: dict
     baseline:
-      description: C(median), C(spread), C(limit) and C(runs) of all points but the last. Absent where there are less than five of them.
+      description: C(median), C(spread), C(limit) and C(runs) of all points except the last. Absent if fewer than five of them have a value.
       type: dict
   sample:
     - {of: endpoint, source: {host: n3, device: 5}, kind: rdma, operation: write, measure: bandwidth, size_bytes: 65536, pair_class: same rail,
        unit: Gbit/s, points: [{run_id: awx-1, started_at: 20261120T101500Z, value: 195.9, count: 63, failed: 0}]}
 comparison:
   description:
-    - The two runs of O(compare), one entry for each group, with C(before), C(after), C(change_percent) and the C(ends) that changed most.
-    - These are at most twenty, for the worse (below zero) or the better, the greatest change first.
+    - Comparison of the two runs of O(compare), one entry for each group, with C(before), C(after), C(change_percent) and C(ends).
+    - C(ends) has at most twenty endpoints, those that changed most, the greatest change first. A change below zero is a change for the worse.
   returned: always
   type: list
   elements: dict
 judged_run:
-  description: The run that RV(verdicts) are about, V(null) where there is none.
+  description: Id of the run of RV(verdicts), V(null) if there is none.
   returned: always
   type: str
 verdicts:
   description:
     - One entry for each group of the run, with C(now), C(baseline) and C(state), one of V(ok), V(regression) and V(no_baseline).
-    - C(now) is V(null) where all of it failed; without a baseline that tells the sizes, such a group has no C(size_bytes).
+    - C(now) is V(null) if all measurements of the group failed. Such a group has no C(size_bytes) unless a baseline has its sizes.
   returned: always
   type: list
   elements: dict
 regressions:
-  description: What is worse than before, groups first, then ends, the worst first.
+  description: Groups and endpoints that are worse than their baseline, groups before endpoints, the worst first.
   returned: always
   type: list
   elements: dict
   contains:
     reason:
-      description: V(level), V(drift) for what got a little worse every time, or V(failed) for a group of which there is no value any more.
+      description: V(level) if this run is worse, V(drift) if the value declined gradually over several runs, V(failed) if all measurements failed.
       type: str
     before:
-      description: What is normal.
+      description: Normal value.
       type: float
     now:
-      description: What it was in this run, V(null) where all failed.
+      description: Value in this run, V(null) if all measurements failed.
       type: float
     limit:
-      description: What would have been enough.
+      description: Limit beyond which a value counts as worse.
       type: float
     drop_percent:
-      description: How much worse.
+      description: How much worse the value is than normal, in percent.
       type: float
     runs:
-      description: Number of runs that the baseline rests on.
+      description: Number of runs from which the baseline was computed.
       type: int
     host:
-      description: Host of the end, absent for a group.
+      description: Host of the endpoint, absent for a group.
       type: str
     device:
-      description: NPU or RDMA device of the end, absent for a group.
+      description: NPU or RDMA device of the endpoint, absent for a group.
       type: raw
     message:
-      description: All of it in a sentence.
+      description: The regression as a sentence.
       type: str
   sample:
     - {kind: rdma, operation: write, measure: bandwidth, size_bytes: 65536, pair_class: same rail, unit: Gbit/s, host: n3, device: 5, reason: level,
        before: 195.9, now: 151.2, limit: 186.1, drop_percent: 22.8, runs: 12, message: n3 npu 5 is worse than its baseline}
 unreadable:
-  description: Sentences about files of the history that were passed over.
+  description: Messages about files of the history that were skipped.
   returned: always
   type: list
   elements: str

@@ -3,7 +3,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # GNU General Public License v3.0+ (see https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Runs nccl-tests over one host or over several and judges it."""
+"""Shell of nccl_perf; the logic is in module_utils/_perf."""
 
 from __future__ import annotations
 
@@ -14,23 +14,22 @@ version_added: 1.0.0
 author:
   - The hccn.cluster authors (@hccn-cluster)
 description:
-  - Runs one program of C(nccl-tests) by C(mpirun), over the GPUs of this host or of several, and returns what it measured as one record, in
-    the shape of M(hccn.cluster.hccl_perf).
-  - A run counts as good only when there is one row for every size and the summary after them, every result that the program checks was right, as
-    many ranks took part as were asked for, and no error stands in the output. A status of 0 alone proves nothing, since it is also that of an
-    option that the program does not know.
-  - The output of releases 2.9 to 2.20 is read. A sample's own figures are those of the run out of place, its C(in_place) has the others.
-  - Bandwidth is in 10^9 bytes per second, as printed. Below 10, where two decimals say little, it is computed from size and time. The bus bandwidth is the
-    algorithm bandwidth times, with n ranks, 2(n-1)/n for V(all_reduce), 1 for V(broadcast), V(reduce), V(sendrecv) and V(hypercube), (n-1)/n
-    for all others.
-  - Where results were wrong, C(nccl-tests) prints the sum over all ranks, and every rank ends with the same line. So the host is named (in C(suspects) of the
-    record's C(context)) only where one host alone took part. M(hccn.cluster.hccl_perf) names it always, since each rank of C(hccl_test) says so itself.
-    With more hosts, run once more over fewer of them.
-  - Nothing is left running, neither after a failure nor when the module itself is killed.
-  - C(mpirun) logs in to the other hosts by C(ssh) itself. The user of this task needs to log in to them by key, without a password.
-    M(hccn.cluster.ssh_trust) makes it so for a single run.
-  - The parser was checked against published output and C(nccl-tests)' source, the way of starting it against a real MPICH and a stand-in for the programs.
-    It was not run on GPUs.
+  - Runs a program of C(nccl-tests) with C(mpirun) over the GPUs of one or several hosts, and returns its measurements as one record, in
+    the form of M(hccn.cluster.hccl_perf).
+  - A run is only good if there is one row for every size and the summary after them, every result that the program checks was correct, the requested number
+    of ranks took part, and the output contains no error. The status is not sufficient, since the program also exits with 0 for an unknown option.
+  - The output of releases 2.9 to 2.20 is supported. The values of a sample are those out of place, and its C(in_place) contains those in place.
+  - Bandwidth is in 10^9 bytes per second as printed. Below 10, where two decimals are not precise enough, it is computed from size and time. The bus bandwidth
+    is the algorithm bandwidth times a factor. With n ranks, the factor is 2(n-1)/n for V(all_reduce), 1 for V(broadcast), V(reduce), V(sendrecv) and
+    V(hypercube), and (n-1)/n for all others.
+  - If results were wrong, C(nccl-tests) prints the sum over all ranks, and all ranks print the same line. So the host is named (in C(suspects) of C(context) of
+    the record) only if a single host took part. M(hccn.cluster.hccl_perf) always names it, since each rank of C(hccl_test) reports its own results.
+    With several hosts, repeat the run with fewer hosts to find the faulty one.
+  - No process remains, neither after a failure nor if the module itself is killed.
+  - C(mpirun) logs in to the other hosts by C(ssh). The user of this task must be able to log in to them by key, without a password.
+    M(hccn.cluster.ssh_trust) sets this up for a single run.
+  - The parser was tested with published output and the source of C(nccl-tests), the start of the ranks with a real MPICH and a simulator of the programs.
+    The module was not tested on GPUs.
 requirements:
   - C(nccl-tests), built with C(MPI=1), at the same path on every host
   - MPICH or Open MPI on every host
@@ -41,7 +40,7 @@ attributes:
   check_mode:
     support: full
     details:
-      - Nothing is run except C(mpirun --version). RV(command) and RV(hostfile) show what would be.
+      - Only C(mpirun --version) is run. RV(command) and RV(hostfile) are what would be run and used.
   diff_mode:
     support: N/A
     details:
@@ -49,37 +48,37 @@ attributes:
   idempotent:
     support: N/A
     details:
-      - Every run measures anew, and never reports a change.
+      - Every call measures again, and never reports a change.
 options:
   operation:
     description:
-      - The collective. V(all_reduce) is C(all_reduce_perf), and so on. V(alltoallv) came with 2.19.
+      - The collective to measure. V(all_reduce) is the program C(all_reduce_perf), and so on. V(alltoallv) needs 2.19 or newer.
     type: str
     default: all_reduce
     choices: [all_reduce, all_gather, broadcast, reduce, reduce_scatter, alltoall, alltoallv, gather, scatter, sendrecv, hypercube]
   hosts:
     description:
-      - The hosts in rank order, by the addresses or names that C(mpirun) is to log in to. MPICH takes names and IPv4 addresses only.
-      - Empty stands for this host alone, without C(ssh). With O(log), the hosts and ranks are those that the log itself lists then.
+      - The hosts in rank order, as addresses or names to which C(mpirun) logs in. MPICH accepts names and IPv4 addresses only.
+      - If empty, the collective runs on this host only, without C(ssh). With O(log), hosts and ranks are then those that the log lists.
     type: list
     elements: str
     default: []
   ranks_per_host:
     description:
-      - Ranks, and so GPUs, on each host.
+      - Number of ranks, and so of GPUs, on each host.
     type: int
     default: 8
   gpus_per_process:
     description:
-      - GPUs that one process works, the C(-g) of the program. Divides O(ranks_per_host).
-      - With V(1) there is one process for each GPU. With the value of O(ranks_per_host) there is one for each host.
+      - Number of GPUs per process, the option C(-g) of the program. It must divide O(ranks_per_host).
+      - With V(1) there is one process per GPU. With the value of O(ranks_per_host) there is one process per host.
     type: int
     default: 1
   sizes:
     description:
-      - The sizes to measure. Each is O(sizes.factor) times the one before.
-      - For all operations except V(all_reduce), V(broadcast), V(reduce) and V(sendrecv) the program moves sizes down to what divides over the ranks.
-      - With O(log), the default is to trust the log's own summary, which is printed after the last size only.
+      - The sizes to measure. Each is O(sizes.factor) times the previous one.
+      - For all operations except V(all_reduce), V(broadcast), V(reduce) and V(sendrecv), the program rounds sizes down to a multiple of the number of ranks.
+      - With O(log), a log is complete by default if it has a summary, which the program prints after the last size.
     type: dict
     suboptions:
       begin:
@@ -89,7 +88,7 @@ options:
         default: 32M
       end:
         description:
-          - The largest size. The last one measured is the largest that is not above it.
+          - The largest size. The last measured size is the largest one that does not exceed it.
         type: str
         default: 512M
       factor:
@@ -99,18 +98,18 @@ options:
         default: 2
   warmup:
     description:
-      - Iterations before these, not measured.
+      - Number of iterations before the measured ones.
     type: int
     default: 5
   data_type:
     description:
-      - Data type of the elements. Which ones there are depends on the releases of NCCL and CUDA.
+      - Data type of the elements. The supported types depend on the releases of NCCL and CUDA.
     type: str
     default: float
     choices: [int8, uint8, int32, uint32, int64, uint64, half, float, double, bfloat16, f8e4m3, f8e5m2]
   reduction:
     description:
-      - What V(all_reduce), V(reduce) and V(reduce_scatter) do. Without effect on the others.
+      - The reduction of V(all_reduce), V(reduce) and V(reduce_scatter). It has no effect on the others.
     type: str
     default: sum
     choices: [sum, prod, max, min, avg]
@@ -121,29 +120,29 @@ options:
     default: 0
   check:
     description:
-      - Whether the result of every size is verified. The program itself does not verify V(alltoall), V(alltoallv) and V(sendrecv) in place.
+      - Verify the result of every size. The program does not verify V(alltoall), V(alltoallv) and V(sendrecv) in place.
     type: bool
     default: true
   nccl_tests_dir:
     description:
-      - The folder of C(nccl-tests), which holds C(build/all_reduce_perf) or C(all_reduce_perf), and the others.
+      - The folder of C(nccl-tests), which contains C(build/all_reduce_perf) or C(all_reduce_perf), and the other programs.
       - An absolute path.
-      - By default the program is looked for in C(PATH), then in C(/opt/nccl-tests), C(/opt/nccl_tests) and C(/usr/local/nccl-tests) of this host.
+      - By default the program is searched for in C(PATH), then in C(/opt/nccl-tests), C(/opt/nccl_tests) and C(/usr/local/nccl-tests) of this host.
     type: path
   environment:
     description:
-      - Variables for C(mpirun) and for the ranks. Names that begin with C(NCCL_), C(CUDA_), C(UCX_), C(FI_), C(HYDRA_), C(MPICH_), C(MPIR_), C(OMPI_), C(PMIX_)
-        or C(PRTE_), and C(PATH) and C(LD_LIBRARY_PATH).
-      - Only those that begin with C(NCCL_) are kept in the record.
-      - What a cluster over RoCE usually needs is C(NCCL_SOCKET_IFNAME), the interface by which the ranks find each other, C(NCCL_IB_HCA), the
-        RDMA devices to use (C(^mlx5_8) stands for all but that one), C(NCCL_IB_GID_INDEX), the index of the RoCE v2 address, C(NCCL_IB_TC), the
-        traffic class that the switches carry without loss, C(NCCL_IB_QPS_PER_CONNECTION), the queue pairs of each connection, for switches that
-        spread by flow, and C(NCCL_ALGO), to hold NCCL to one algorithm such as C(Ring).
-      - C(NCCL_DEBUG=INFO) adds many lines for each rank, which are left out when the table is read. C(NCCL_TESTS_MIN_BW) makes a run
-        fail whose average bus bandwidth is below 90 % of it.
-      - The settings of Open MPI have names of their own. C(OMPI_MCA_pml=ob1), C(OMPI_MCA_btl=^openib), C(OMPI_MCA_btl_tcp_if_include=bond0) and
-        C(OMPI_MCA_coll_hcoll_enable=0) keep MPI itself off the RDMA devices, C(OMPI_MCA_hwloc_base_binding_policy=none) and
-        C(OMPI_MCA_rmaps_base_mapping_policy=slot) are C(-bind-to none -map-by slot).
+      - Environment variables for C(mpirun) and the ranks. Allowed are names that begin with C(NCCL_), C(CUDA_), C(UCX_), C(FI_), C(HYDRA_), C(MPICH_),
+        C(MPIR_), C(OMPI_), C(PMIX_) or C(PRTE_), and C(PATH) and C(LD_LIBRARY_PATH).
+      - The record only contains variables that begin with C(NCCL_).
+      - A cluster with RoCE usually needs C(NCCL_SOCKET_IFNAME), the interface by which the ranks find each other, C(NCCL_IB_HCA), the
+        RDMA devices to use (C(^mlx5_8) selects all others), C(NCCL_IB_GID_INDEX), the index of the RoCE v2 address, C(NCCL_IB_TC), the
+        lossless traffic class of the switches, C(NCCL_IB_QPS_PER_CONNECTION), the number of queue pairs of each connection, for switches that
+        balance load by flow, and C(NCCL_ALGO), to restrict NCCL to one algorithm such as C(Ring).
+      - C(NCCL_DEBUG=INFO) adds many lines for each rank, which the parser ignores. With C(NCCL_TESTS_MIN_BW), a run fails
+        if its average bus bandwidth is below 90 % of the value.
+      - Options of Open MPI are set by variables. C(OMPI_MCA_pml=ob1), C(OMPI_MCA_btl=^openib), C(OMPI_MCA_btl_tcp_if_include=bond0) and
+        C(OMPI_MCA_coll_hcoll_enable=0) prevent that MPI itself uses the RDMA devices. C(OMPI_MCA_hwloc_base_binding_policy=none) and
+        C(OMPI_MCA_rmaps_base_mapping_policy=slot) correspond to C(-bind-to none -map-by slot).
     type: dict
     default: {}
   nvidia_smi:
@@ -153,17 +152,17 @@ options:
     default: nvidia-smi
   allow_busy:
     description:
-      - Whether to run although C(nvidia-smi) shows a process that computes on a GPU of this host, or cannot tell. With V(false) the
-        run is not started then. A host without C(nvidia-smi), from which only C(mpirun) is started, has no GPU to ask.
-      - The GPUs of the other hosts are not looked at.
+      - Run even if C(nvidia-smi) reports a compute process on a GPU of this host, or cannot report this. With V(false), the
+        run is not started then. A host without C(nvidia-smi), on which only C(mpirun) is started, is not checked.
+      - The module does not check the GPUs of the other hosts.
     type: bool
     default: false
   log:
     description:
-      - Judge this output of C(nccl-tests) instead of running it. Standard output and standard error may both be in it.
-      - A file that the option C(-J) of C(nccl-tests) 2.17.3 or newer wrote is taken, too. It holds the whole environment of that run, of which
-        nothing comes into the record.
-      - O(operation) says what was run. O(hosts) and O(ranks_per_host) are needed where the log does not list its devices.
+      - File with the output of C(nccl-tests) to judge, instead of running it. It may contain standard output and standard error.
+      - A file written by the option C(-J) of C(nccl-tests) 2.17.3 or newer is also accepted. It contains the whole environment of that run, which is
+        not included in the record.
+      - Set O(operation) to that of the run. O(hosts) and O(ranks_per_host) are needed if the log does not list its devices.
     type: path
 seealso:
   - module: hccn.cluster.ssh_trust
@@ -221,7 +220,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 measurements:
-  description: The record of this run, as a list of one. In check mode the list is empty. Also returned when the module fails.
+  description: A list with the record of this run, which is empty in check mode. Also returned if the module fails.
   returned: success and failure, except for invalid options
   type: list
   elements: dict
@@ -235,7 +234,7 @@ measurements:
       type: str
       sample: collective
     status:
-      description: V(ok), V(failed), or V(not_run) when the ranks could not be started at all.
+      description: V(ok), V(failed), or V(not_run) if the ranks could not be started.
       type: str
       sample: ok
     hosts:
@@ -244,16 +243,16 @@ measurements:
       elements: str
       sample: [10.10.130.22, 10.10.130.21]
     ranks:
-      description: Number of ranks, which is that of the GPUs.
+      description: Number of ranks, which is the number of GPUs.
       type: int
       sample: 16
     samples:
-      description: One entry per size, also of a run that failed later. RV(measurements[].samples[].wrong) is there only where values arrived wrong.
+      description: One entry per size, also for a run that failed later. RV(measurements[].samples[].wrong) is only present if values were wrong.
       type: list
       elements: dict
       contains:
         wrong:
-          description: How many values arrived wrong.
+          description: Number of wrong values.
           type: int
           sample: 50
       sample:
@@ -265,45 +264,45 @@ measurements:
           check: success
           in_place: {time_us: 4463.7, algbw_gbyte_s: 240.55, busbw_gbyte_s: 451.03, check: success}
     error:
-      description: What was wrong. RV(measurements[].error.code) is stable.
+      description: The error. RV(measurements[].error.code) is stable.
       type: dict
       contains:
         code:
-          description: A word for programs.
+          description: Machine-readable code of the error.
           type: str
           sample: nccl_system_error
         message:
-          description: What the tool said.
+          description: The error message of the tool.
           type: str
           sample: "node-1: Test NCCL failure common.cu:777 'unhandled system error'"
         hint:
           description: What to do.
           type: str
-          sample: the host is down, its sshd is not running, or a firewall is between
+          sample: the host is down, its sshd is not running, or a firewall blocks the connection
     options:
-      description: The options that matter for comparing, and the C(NCCL_) variables.
+      description: The options that are relevant for comparisons, and the C(NCCL_) variables.
       type: dict
       sample: {begin_bytes: 33554432, end_bytes: 536870912, factor: 2, iterations: 20, warmup: 5, data_type: float, reduction: sum}
 slow:
   description: Whether the collective over all hosts, or one of its rails, is slow.
-  returned: with O(groups), O(isolate) or O(floor_gbyte_s), when all groups were measured
+  returned: with O(groups), O(isolate) or O(floor_gbyte_s), if all groups were measured
   type: bool
   sample: true
 limit_gbyte_s:
   description: The bus bandwidth below which a group is slow.
-  returned: when there is one
+  returned: if there is a limit
   type: float
   sample: 120.4
 findings:
-  description: What makes it slow, each also as a record of the kind C(finding).
+  description: The causes of a slow collective, each also as a record of the kind C(finding).
   returned: as RV(slow)
   type: list
   elements: dict
   contains:
     kind:
       description:
-        - V(group) for hosts that make good ones slow, and V(rail) for a device of all hosts. V(size) says that it is their number alone, V(everywhere) that all
-          groups are slow, V(too_few) that there are too few hosts to tell them apart.
+        - V(group) for hosts that make groups of good hosts slow, V(rail) for the same device of all hosts, V(size) if the number of hosts alone is the cause,
+          V(everywhere) if all groups are slow, V(too_few) if there are too few hosts to distinguish them.
       type: str
       sample: group
     hosts:
@@ -314,38 +313,38 @@ findings:
     message:
       description: The finding in one sentence.
       type: str
-      sample: "node5: slow together with good hosts, which are good without it"
+      sample: "node5: groups with it are slow, other groups are good"
     evidence:
-      description: Groups that show it, with their bus bandwidth.
+      description: Groups that support the finding, with their bus bandwidth.
       type: list
       elements: str
       sample: ["slow over node1, node5: 61.2 GB/s", "good over node1, node2, node3, node4: 172 GB/s"]
     device:
-      description: The device, of a rail.
+      description: The device of a finding about a rail.
       type: int
       sample: 3
     stopped:
-      description: Why the search ended before it came to the smallest set.
+      description: Why the search ended before it found the smallest set.
       type: str
 command:
-  description: The command line that was run, or would be. Absent with O(log).
-  returned: when it could be made
+  description: The command line that was run or would be run. Absent with O(log).
+  returned: if the tools were found
   type: list
   elements: str
   sample: [/usr/bin/mpirun, -n, "8", /opt/nccl-tests/build/all_reduce_perf, -b, 32M]
 hostfile:
-  description: Content of the host file that would be used. Empty without O(hosts).
+  description: Content of the host file that would be used, empty without O(hosts).
   returned: in check mode
   type: str
   sample: "10.10.130.22:8\n10.10.130.21:8\n"
 hint:
   description: What to do about invalid options.
-  returned: when options are invalid or, in check mode, a tool is missing
+  returned: if options are invalid or, in check mode, a tool is missing
   type: str
   sample: write 8K, 64M or 1048576
 output:
-  description: The end of the program's output, at most 8000 characters.
-  returned: when the run was not good
+  description: The end of the output of the program, at most 8000 characters.
+  returned: if the run failed
   type: str
   sample: "# nThread 1 nGpus 1 minBytes 33554432 maxBytes 536870912 step: 2(factor) warmup iters: 5 iters: 20 ...\n"
 """

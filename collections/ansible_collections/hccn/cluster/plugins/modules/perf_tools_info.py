@@ -9,48 +9,48 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: perf_tools_info
-short_description: Look whether a host has the tools that measurements need, and name the packages that bring them
+short_description: Check whether a host has the tools for measurements, and name the packages of missing tools
 version_added: 1.0.0
 author:
   - The hccn.cluster authors (@hccn-cluster)
 description:
-  - Looks for perftest, iperf3, MPI launchers and the drivers of libibverbs. Tells their versions, what is missing, and the command that installs it by
-    the host's own package manager (apt-get, dnf or yum). Nothing is installed.
-  - Given addresses it also tells for each of them whether a measurement there can go well. For perftest that is an RDMA device with a RoCE v2 GID of the
-    address, its port, its device file, and memory that may be locked.
-  - C(hccn_tool) and C(npu-smi), which come with the Ascend driver, are not among these tools. M(hccn.cluster.device_info) looks for them.
+  - Searches for perftest, iperf3, MPI launchers and the drivers of libibverbs. Returns their versions, missing tools, and the command that installs them with
+    the package manager of the host (apt-get, dnf or yum). Nothing is installed.
+  - For each of O(addresses), the module also checks the preconditions of a measurement. For perftest these are an RDMA device with a RoCE v2 GID of the
+    address, its port, its device file, and the limit of locked memory.
+  - C(hccn_tool) and C(npu-smi), which are part of the Ascend driver, are not among these tools. M(hccn.cluster.device_info) searches for them.
 extends_documentation_fragment:
   - hccn.cluster._attributes
   - hccn.cluster._attributes.info
 options:
   tools:
     description:
-      - What to look for.
-      - V(perftest) are the programs C(ib_write_bw), C(ib_read_bw), C(ib_send_bw) and those for latency. V(mpich) and V(openmpi) are found by what their
-        C(mpirun) says of itself, in C(PATH) and where packages and hccl_test's manual put them. V(rdma) are the drivers of libibverbs.
+      - The tools to search for.
+      - V(perftest) are the programs C(ib_write_bw), C(ib_read_bw), C(ib_send_bw) and those for latency. V(mpich) and V(openmpi) are identified by
+        C(mpirun --version), in C(PATH) and in the folders of packages and of the manual of hccl_test. V(rdma) are the drivers of libibverbs.
     type: list
     elements: str
     choices: [perftest, iperf3, mpich, openmpi, rdma]
     default: [perftest, iperf3]
   packages:
     description:
-      - Names of packages by tool, a list each, where the site's are not those of the distribution.
+      - Lists of package names by tool, for packages whose names differ from those of the distribution.
     type: dict
     default: {}
   addresses:
     description:
-      - Addresses of this host between which is to be measured, in the order of the rails.
+      - Addresses of this host for measurements, in the order of the rails.
     type: list
     elements: str
     default: []
   root:
     description:
-      - Folder below which C(sys), C(proc), C(dev) and C(etc) are read, such as C(/host) in a container that sees the host's there.
+      - Folder that contains C(sys), C(proc), C(dev) and C(etc), such as C(/host) in a container into which those of the host are mounted.
     type: path
     default: /
   fail_on:
     description:
-      - Whether the module fails where a tool is missing. All is returned in any case.
+      - Severity of problems from which on the module fails. A missing tool has the severity V(error). All values are returned in any case.
     type: str
     choices: [error, warning, never]
     default: never
@@ -61,22 +61,22 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Which hosts lack perftest, and how do they get it?
+- name: Find hosts without perftest
   hccn.cluster.perf_tools_info:
     tools: [perftest, rdma]
   register: tools
 
-- name: Say so
+- name: Show the command that installs it
   ansible.builtin.debug:
     msg: "{{ inventory_hostname }}: {{ tools.command | join(' ') }}"
   when: tools.missing | length > 0
 
-- name: Stop where iperf3 is missing
+- name: Fail if iperf3 is missing
   hccn.cluster.perf_tools_info:
     tools: [iperf3]
     fail_on: error
 
-- name: Can perftest measure between these addresses?
+- name: Check whether perftest can measure with these addresses
   hccn.cluster.perf_tools_info:
     tools: [perftest]
     addresses: [10.0.0.11, 10.0.1.11]
@@ -93,52 +93,52 @@ tools:
       description: The tool.
       type: str
     found:
-      description: Whether all of it is there.
+      description: Whether all parts of the tool are installed.
       type: bool
     path:
-      description: Where it is, null where nothing of it was found.
+      description: Path of the tool, V(null) if no part of it was found.
       type: str
     version:
-      description: What it calls itself, null where it does not say.
+      description: Version as reported by the tool, V(null) if it does not report one.
       type: str
     lacks:
-      description: What of it is not there.
+      description: Missing parts of the tool.
       type: list
       elements: str
   sample:
     - {name: perftest, found: true, path: /usr/bin/ib_write_bw, version: "6.24", lacks: []}
     - {name: iperf3, found: false, path: null, version: null, lacks: [iperf3]}
 missing:
-  description: Those of O(tools) that are not there.
+  description: Those of O(tools) that are missing.
   returned: always
   type: list
   elements: str
   sample: [iperf3]
 packages:
-  description: The packages that bring them.
+  description: The packages of the missing tools.
   returned: always
   type: list
   elements: str
   sample: [iperf3]
 package_manager:
-  description: The host's, as Ansible names it, V(apt), V(dnf) or V(yum). Null where it has none of these.
+  description: The package manager of the host as named by Ansible, V(apt), V(dnf) or V(yum), V(null) if it has none of these.
   returned: always
   type: str
   sample: dnf
 command:
-  description: The command that installs RV(packages), empty where nothing is missing or the package manager is not known.
+  description: The command that installs RV(packages), empty if no tool is missing or the package manager is unknown.
   returned: always
   type: list
   elements: str
   sample: [dnf, install, --assumeyes, iperf3]
 distribution:
-  description: C(id), C(version) and C(name) of the host's os-release.
+  description: C(id), C(version) and C(name) from the os-release of the host.
   returned: always
   type: dict
   sample: {id: openEuler, version: "24.03", name: openEuler 24.03 (LTS)}
 devices:
   description:
-    - One entry for each of O(addresses), in the form in which M(hccn.cluster.device_info) returns NPUs, with C(id) (the place in the list), C(address)
+    - One entry for each of O(addresses), in the form of the NPUs of M(hccn.cluster.device_info), with C(id) (the index in the list), C(address)
       and C(errors).
     - Each of C(errors) has C(topic), C(code) and C(message). The codes are C(tool_missing), C(no_rdma_device), C(no_gid), C(gid_ambiguous),
       C(port_down), C(verbs_missing) and C(memlock).
@@ -148,12 +148,12 @@ devices:
   sample:
     - {id: 0, address: 10.0.0.11, errors: []}
 problems:
-  description: What is missing, each with C(rule) (C(tool_missing)), C(severity), C(message), C(where) (the tool) and C(hint) (the command).
+  description: Missing tools, each with C(rule) (C(tool_missing)), C(severity), C(message), C(where) (the tool) and C(hint) (the command).
   returned: always
   type: list
   elements: dict
   sample:
-    - {rule: tool_missing, severity: error, message: iperf3 is not there, where: iperf3, hint: dnf install --assumeyes iperf3}
+    - {rule: tool_missing, severity: error, message: iperf3 is not installed, where: iperf3, hint: dnf install --assumeyes iperf3}
 """
 
 from ansible.module_utils.basic import AnsibleModule

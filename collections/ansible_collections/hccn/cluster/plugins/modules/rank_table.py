@@ -8,107 +8,107 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: rank_table
-short_description: Writes the rank table of a cluster from what device_info found
+short_description: Write the rank table of a cluster from results of device_info
 version_added: 1.0.0
 author:
   - The hccn.cluster authors (@hccn-cluster)
 description:
   - Assembles one rank table from the results of M(hccn.cluster.device_info) of all hosts, checks it by the rules of its readers, and writes it to
     the host of the task.
-  - Or makes one table of several that are there, also in another format.
-  - Ranks count up over the hosts in the order given, and within a host over its NPUs by ascending id.
-  - Nothing is written when the table would be refused by its reader, or when a host is missing, has no device or an NPU without an address. All
-    such hosts and problems are told at once.
-  - The file is written when the table in it differs as data. A file that holds the same table in another layout is left as it is.
+  - Alternatively, merges several existing tables into one, or converts a table to another format.
+  - Ranks are numbered over the hosts in the given order, and within a host over its NPUs by ascending id.
+  - Nothing is written if a reader would refuse the table, or if a host is missing, has no device or has an NPU without an address. All such hosts and problems
+    are reported at once.
+  - The file is written if its table differs as data. A file with the same table in another layout keeps its content.
 options:
   nodes:
     description:
-      - The results of M(hccn.cluster.device_info), as a dictionary from the name of the host to its result.
-      - One of this, O(hosts) with O(register_name), O(tables) and O(src) is needed.
+      - Results of M(hccn.cluster.device_info) by host name.
+      - One of O(nodes), O(hosts) with O(register_name), O(tables) and O(src) is required.
     type: dict
   hosts:
     description:
-      - The hosts in the order of their ranks, for instance C(groups['npu']). Their results are read under O(register_name).
-      - Every one of them must have a result, so a host that was unreachable makes the task fail.
-      - With O(nodes) or O(tables), the hosts of these that are to be in the table, in this order. A host of a table is named by its C(server_id).
+      - The hosts in the order of their ranks, for example C(groups['npu']). Their results are read from O(register_name).
+      - Every host must have a result, so the task fails if a host was unreachable.
+      - With O(nodes) or O(tables), the hosts to include in the table, in this order. A host of a table is identified by its C(server_id).
     type: list
     elements: str
   register_name:
     description:
-      - The variable under which the play registered the results of M(hccn.cluster.device_info). Give its name, not its value.
+      - Name of the variable in which the play registered the results of M(hccn.cluster.device_info). It is the name, not the value.
     type: str
   tables:
     description:
-      - Rank tables that are to become one, each as a path on the controller, as text or as a dictionary. Their ranks are counted anew.
-      - Tables of any format are read (C(server_list), C(server_group_list), C(prefill_device_list), C(rank_list), the old C(group_list)), so this also
-        turns one format into another.
-      - A device that stands in two of them makes the task fail.
+      - Rank tables to merge, each as a path on the controller, as text or as a dictionary. Ranks are renumbered.
+      - The tables may have any format (C(server_list), C(server_group_list), C(prefill_device_list), C(rank_list), the old C(group_list)), so this also
+        converts one format to another.
+      - The task fails if two tables have the same device.
     type: list
     elements: raw
   src:
     description:
-      - A table that an earlier task of the run left on the controller, RV(src). It is only written, not checked again.
-      - In check mode it may be empty, for a table that is not there before the run. Then only the host is looked at. A folder that lacks fails, and a
-        file that is to be made is a change.
+      - A table that an earlier task of the run left on the controller, see RV(src). It is only written, not checked again.
+      - In check mode it may be empty, for a table that does not exist before the run. In that case only the path on the host is checked. The task fails if the
+        folder does not exist, and reports a change if the file does not exist.
     type: str
   server_ids:
     description:
-      - C(server_id) of single hosts, as a dictionary from the name of the host to its address.
-      - For a host that is not in it, the variable C(rank_table_server_id) of that host counts, then C(ansible_host) or the host's name where it is an
-        IP address, then an address to which one of these resolves on the controller.
-      - HCCL takes any unique text of at most 64 bytes, but MindIE-LLM and others compare it with an address of the host.
+      - The C(server_id) of hosts, as addresses by host name.
+      - The default for a host is its variable C(rank_table_server_id), or else C(ansible_host) or the host name if one of them is an IP address, or else an
+        address to which one of these resolves on the controller.
+      - HCCL accepts any unique string of at most 64 bytes, but MindIE-LLM and others compare it with an address of the host.
     type: dict
     default: {}
   host_ips:
     description:
-      - C(host_ip) of single hosts, by the name of the host. For others the variable C(rank_table_host_ip) of the host counts. Without either the
-        table has none, and HCCL only needs one to run an operator again.
+      - The C(host_ip) of hosts, by host name. The default for a host is its variable C(rank_table_host_ip). Without either, the table has no C(host_ip), which
+        HCCL needs only to retry operators.
     type: dict
     default: {}
   container_ips:
     description:
-      - The address of the container or pod on single hosts, by the name of the host. For others the variable C(rank_table_container_ip) counts.
-      - MindIE reads it as C(container_ip), a global table has it as C(server_ip). There it is the C(server_id) where nothing else is given, which is
-        right for containers with the network of the host.
+      - Addresses of the container or pod on each host, by host name. The default for a host is its variable C(rank_table_container_ip).
+      - MindIE reads it as C(container_ip). In a global table it is C(server_ip). In both formats the default is C(server_id), which is correct for
+        containers that use the network of the host.
     type: dict
     default: {}
   devices:
     description:
-      - The NPUs of each host that become ranks, by physical id. Single ids and ranges such as V(0-7).
-      - V(all) stands for every NPU in the result of the host. The result may lack no NPU that is named here.
+      - Physical ids of the NPUs of each host that become ranks, as single ids and ranges such as V(0-7).
+      - V(all) selects every NPU in the result of the host. All selected ids must be present in the result.
     type: list
     elements: str
     default: [all]
   host_devices:
     description:
-      - O(devices) of single hosts, by the name of the host.
+      - O(devices) of individual hosts, by host name.
     type: dict
     default: {}
   device_ids:
     description:
-      - V(physical) writes the ids that the host has for its NPUs, which HCCL wants.
-      - V(logical) counts from 0 on each host, as a container sees them that is given just these NPUs. The vLLM connector matches such ids. One table
-        does not suit both where the ids differ.
+      - V(physical) writes the ids of the NPUs on the host, as HCCL requires.
+      - V(logical) numbers the NPUs of each host from 0, as seen in a container with exactly these NPUs. The vLLM connector compares such ids. If the two kinds
+        of ids differ, no table suits both HCCL and the vLLM connector.
     type: str
     choices: [physical, logical]
     default: physical
   rank_order:
     description:
-      - What the order of the hosts goes by.
-      - V(given) is the order of O(hosts), O(nodes) or O(tables). V(host) is that of the names, where C(n2) comes before C(n10).
-      - V(super_pod) puts the hosts of a super pod together, by their server index. HCCL's manual wants the ranks of a super pod in one block.
-      - V(rack) puts the hosts of a rack together, by O(racks) or the variable C(rank_table_rack) of the host.
+      - Order of the hosts.
+      - V(given) keeps the order of O(hosts), O(nodes) or O(tables). V(host) sorts by name, with C(n2) before C(n10).
+      - V(super_pod) keeps the hosts of a super pod together, sorted by server index. The HCCL manual requires the ranks of a super pod to form one block.
+      - V(rack) keeps the hosts of a rack together, according to O(racks) or the variable C(rank_table_rack) of the host.
     type: str
     choices: [given, host, super_pod, rack]
     default: given
   racks:
     description:
-      - The racks of single hosts, by the name of the host.
+      - Racks by host name.
     type: dict
     default: {}
   groups:
     description:
-      - Which hosts are in which group, for O(format=vllm_pd) and O(format=global). The first needs it, the second has one instance of all hosts without it.
+      - Groups of hosts, for O(format=vllm_pd) and O(format=global). O(format=vllm_pd) requires it. By default, O(format=global) has one instance of all hosts.
     type: list
     elements: dict
     suboptions:
@@ -120,42 +120,42 @@ options:
         required: true
       hosts:
         description:
-          - Hosts of the table. Coordinators and controllers may be on others, too.
+          - Hosts of the table. Coordinators and controllers may also be on other hosts.
         type: list
         elements: str
         required: true
       devices:
         description:
-          - The NPUs of each of these hosts that are in the group. A host can be in several groups, an NPU in one only.
+          - NPUs of each host that belong to the group. A host can be in several groups, an NPU in only one.
         type: list
         elements: str
         default: [all]
       container_ips:
         description:
-          - O(container_ips) of the group, for hosts with several containers.
+          - O(container_ips) for this group, for hosts with several containers.
         type: dict
         default: {}
       deploy_server:
         description:
-          - C(deploy_server) of an instance in a global table, as the label C(grt-group/deploy-server) has it.
+          - C(deploy_server) of an instance in a global table, as in the label C(grt-group/deploy-server).
         type: str
   levels:
     description:
-      - What each NPU of an Ascend 950 has at each network layer, as a dictionary from the name of the host to a list, for version 2.0.
-      - An element has C(device_id), C(level_list) as the format wants it, and what else of C(local_id), C(device_port) and C(host_port) is known. An
-        object with such a C(rank_list) is taken, too.
-      - No tool tells all of it, so a table of version 2.0 has no address that is not given here.
+      - Addresses of each NPU of an Ascend 950 at each network layer, as lists by host name, for version 2.0.
+      - Each element has C(device_id), C(level_list) in the format of the table, and optionally C(local_id), C(device_port) and C(host_port). A dictionary
+        with such a C(rank_list) is accepted as well.
+      - No tool reports all of these addresses, so a table of version 2.0 contains only addresses that are given here.
     type: dict
     default: {}
   path:
     description:
-      - Where the file goes on the host of the task. The folder must be there.
-      - It must end in C(.json), and C(.json) must not stand elsewhere in it, or HCCL does not read it.
+      - Path of the file on the host of the task. The folder must exist.
+      - It must end in C(.json) and must not contain C(.json) elsewhere, otherwise HCCL does not read the file.
     type: str
     required: true
   write:
     description:
-      - V(false) only assembles and checks the table, and leaves it on the controller for O(src) of a later task of this run.
+      - Whether to write the file. With V(false), the table is only assembled and checked, and remains on the controller for O(src) of a later task of this run.
     type: bool
     default: true
   format:
@@ -163,51 +163,51 @@ options:
       - V(hccl) is the format that HCCL reads with C(RANK_TABLE_FILE).
       - V(mindie) is the same with C(container_ip), for MindIE-LLM on several hosts.
       - V(global) is the global rank table that MindIE-Motor reads.
-      - V(vllm_pd) is that of the vLLM connector for disaggregated prefill. On A3 in a super pod its addresses are those of the virtual NICs.
-      - V(local_comm_res) tells HIXL and LLM-DataDist how one NPU is reached. Name one host and one NPU. Endpoints of version 1.3 are RoCE.
+      - V(vllm_pd) is the format of the vLLM connector for disaggregated prefill. On A3 in a super pod, it contains the addresses of the virtual NICs.
+      - V(local_comm_res) has the addresses of one NPU for HIXL and LLM-DataDist. Select one host and one NPU. Endpoints of version 1.3 use RoCE.
     type: str
     choices: [hccl, global, mindie, vllm_pd, local_comm_res]
     default: hccl
   version:
     description:
-      - The version of the format. V(auto) is V(1.2) for A3 where M(hccn.cluster.device_info) gathered C(super_pod) and the hosts are in one, V(2.0)
-        for Ascend 950, else V(1.0). O(format=vllm_pd) only has V(1.2).
-      - V(2.0) is of O(format=hccl) only, V(1.3) of O(format=local_comm_res) only.
+      - Version of the format. V(auto) is V(1.2) for A3 if M(hccn.cluster.device_info) gathered C(super_pod) and the hosts are in one, V(2.0)
+        for Ascend 950, otherwise V(1.0). O(format=vllm_pd) has only V(1.2).
+      - V(2.0) is available only for O(format=hccl), V(1.3) only for O(format=local_comm_res).
     type: str
     choices: [auto, '1.0', '1.2', '2.0', '1.3']
     default: auto
   readers:
     description:
-      - The programs by whose rules the table is checked, as O(hccn.cluster.rank_table_check#module:readers) has them. By default those of O(format).
-      - An empty list does not check it.
+      - Programs whose rules the table must satisfy, as in O(hccn.cluster.rank_table_check#module:readers). The default are the readers of O(format).
+      - With an empty list, the table is not checked.
     type: list
     elements: str
     choices: [hccl, mindie_llm, mindie_motor, clusterd, vllm, hixl]
   mode:
     description:
-      - The mode of the file, as O(ansible.builtin.copy#module:mode) takes it. MindIE-LLM and MindIE-Motor refuse more than V(0640).
+      - Mode of the file, as in O(ansible.builtin.copy#module:mode). MindIE-LLM and MindIE-Motor refuse more permissions than V(0640).
     type: raw
     default: '0640'
   owner:
     description:
-      - The owner of the file. A container that reads it often runs as a user of its own.
+      - Owner of the file. A container that reads it often runs as a different user.
     type: str
   group:
     description:
-      - The group of the file.
+      - Group of the file.
     type: str
   reader_uid:
     description:
-      - The user id of the program that reads the file. Where that user cannot, by the mode of the file and of the folders above it, this is a warning
-        of the rule C(reader_access) in RV(problems). Access lists are not looked at.
+      - User id of the program that reads the file. If the mode of the file or of a parent folder denies that user access, RV(problems) has a warning
+        of the rule C(reader_access). Access lists are not considered.
     type: int
   reader_gid:
     description:
-      - The group id of that program.
+      - Group id of that program.
     type: int
   return_content:
     description:
-      - Whether to return the table as RV(rank_table). It has some 100 bytes a rank.
+      - Whether to return the table as RV(rank_table). Its size is about 100 bytes per rank.
     type: bool
     default: false
 extends_documentation_fragment:
@@ -220,35 +220,35 @@ attributes:
   idempotent:
     support: full
   action:
-    description: Has an action plugin of the same name, so that some of it runs on the controller.
+    description: Has an action plugin of the same name, so that part of the work runs on the controller.
     support: full
 notes:
-  - The assembling runs on the controller and needs no connection. The file is transferred by M(ansible.builtin.copy), so C(become) and any connection
-    work.
-  - Errors that M(hccn.cluster.device_info) met beside the address (link, TLS and the like) do not stop the table. They are warnings in RV(problems).
-  - A task that runs for many hosts assembles the table once. One host tells its problems; the others only say where they are told.
-  - For hundreds of hosts let one task with C(run_once) and O(write=false) assemble it, and another write it with O(src). The role
-    P(hccn.cluster.rank_table#role) does so.
-  - The formats were made from the manuals and sources of their readers. They were not tried on NPUs.
+  - The table is assembled on the controller without a connection. The file is transferred by M(ansible.builtin.copy), so C(become) and any connection
+    plugin work.
+  - Errors of M(hccn.cluster.device_info) in topics other than the address (link, TLS and so on) do not prevent the table. They are warnings in RV(problems).
+  - A task that runs for many hosts assembles the table once. One host reports its problems; the others refer to that host.
+  - For hundreds of hosts, assemble the table in one task with C(run_once) and O(write=false), and write it in another task with O(src), as the role
+    P(hccn.cluster.rank_table#role) does.
+  - The formats were derived from the manuals and source code of their readers. They were not verified on NPUs.
 seealso:
   - module: hccn.cluster.device_info
   - module: hccn.cluster.rank_table_check
 """
 
 EXAMPLES = r"""
-- name: Look at the NPUs
+- name: Probe the NPUs
   hccn.cluster.device_info:
     gather: [address]
   register: npu
 
-- name: One table of all hosts, on the first of them
+- name: Write a table of all hosts to the first host
   hccn.cluster.rank_table:
     hosts: "{{ groups['npu'] }}"
     register_name: npu
     path: /etc/ascend/hccl.json
   run_once: true
 
-- name: A table of four NPUs a host, on the controller, readable for the group of the service
+- name: Write a table with four NPUs per host to the controller, readable for the group of the service
   hccn.cluster.rank_table:
     hosts: "{{ ansible_play_hosts }}"
     register_name: npu
@@ -260,7 +260,7 @@ EXAMPLES = r"""
   delegate_to: localhost
   register: table
 
-- name: Assemble once, with super pods together
+- name: Assemble the table once, grouped by super pod
   hccn.cluster.rank_table:
     hosts: "{{ groups['npu'] }}"
     register_name: npu
@@ -270,12 +270,12 @@ EXAMPLES = r"""
   run_once: true
   register: table
 
-- name: Write it to every host
+- name: Write the table to every host
   hccn.cluster.rank_table:
     src: "{{ table.src }}"
     path: /etc/ascend/hccl.json
 
-- name: Prefill on two hosts, decode on half of another one
+- name: Write a table for prefill on two hosts and decode on half of another host
   hccn.cluster.rank_table:
     hosts: "{{ groups['npu'] }}"
     register_name: npu
@@ -289,7 +289,7 @@ EXAMPLES = r"""
     path: /data/ranktable/ranktable.json
   run_once: true
 
-- name: A global table of MindIE-Motor
+- name: Write a global table for MindIE-Motor
   hccn.cluster.rank_table:
     hosts: "{{ groups['npu'] }}"
     register_name: npu
@@ -310,13 +310,13 @@ EXAMPLES = r"""
     reader_uid: 1001
   run_once: true
 
-- name: One table of those that each host made for itself
+- name: Merge the tables of two hosts
   hccn.cluster.rank_table:
     tables: [hccl-node-1.json, hccl-node-2.json]
     path: /etc/ascend/hccl.json
   run_once: true
 
-- name: Results that come from somewhere else
+- name: Write a table from saved results
   hccn.cluster.rank_table:
     nodes:
       node-1: "{{ lookup('ansible.builtin.file', 'node-1.json') | from_json }}"
@@ -329,16 +329,16 @@ EXAMPLES = r"""
 
 RETURN = r"""
 path:
-  description: The file on the host of the task.
+  description: Path of the file on the host of the task.
   returned: when the table passed its checks
   type: str
   sample: /etc/ascend/hccl.json
 src:
-  description: The table on the controller, for O(src) of a later task. It is there until the run ends.
+  description: Path of the table on the controller, for O(src) of a later task. The file exists until the run ends.
   returned: when O(write) is false and the table passed its checks
   type: str
 sha256:
-  description: The SHA-256 of what the file holds, or would hold in check mode.
+  description: SHA-256 checksum of the file, or in check mode of the file that would be written.
   returned: when the table passed its checks
   type: str
 server_count:
@@ -367,58 +367,58 @@ rank_table:
             rank_id: '0'
 mode:
   description: The mode of the file.
-  returned: when the file is there
+  returned: when the file exists
   type: str
   sample: '0640'
 owner:
   description: The owner of the file.
-  returned: when the file is there
+  returned: when the file exists
   type: str
 group:
   description: The group of the file.
-  returned: when the file is there
+  returned: when the file exists
   type: str
 problems:
   description:
-    - What is wrong with the hosts (rule C(node)) or with the table, as RV(hccn.cluster.rank_table_check#module:problems) and with the name of the
+    - Problems of the hosts (rule C(node)) and of the table, as in RV(hccn.cluster.rank_table_check#module:problems), with the name of the
       host. Keys that do not apply are absent.
-  returned: when the hosts could be looked at
+  returned: when the results of the hosts could be evaluated
   type: list
   elements: dict
   contains:
     rule:
-      description: The rule, by its name.
+      description: Name of the rule.
       type: str
       sample: node
     severity:
-      description: V(error) or V(warning). With an error nothing is written.
+      description: V(error) or V(warning). If there is an error, nothing is written.
       type: str
       sample: error
     host:
-      description: The name of the host in the inventory.
+      description: Inventory name of the host.
       type: str
       sample: node-3
     device:
-      description: The physical id of the NPU.
+      description: Physical id of the NPU.
       type: int
       sample: 5
     where:
-      description: The place in the table.
+      description: Path in the table.
       type: str
       sample: server_list[2].device[5].device_ip
     message:
-      description: What is wrong.
+      description: Description of the problem.
       type: str
       sample: device 5 has no address
     hint:
-      description: What to do.
+      description: How to solve the problem.
       type: str
     reader:
-      description: Who would refuse it.
+      description: The reader whose rule is violated.
       type: str
       sample: hccl
     error_code:
-      description: What HCCL would report.
+      description: Error code that HCCL would report.
       type: str
       sample: EI0014
 """

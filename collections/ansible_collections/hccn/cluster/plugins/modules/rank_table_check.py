@@ -3,68 +3,67 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # GNU General Public License v3.0+ (see https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Checks a rank table."""
+"""Check a rank table."""
 
 from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: rank_table_check
-short_description: Tells which reader would refuse a rank table, and why
+short_description: Check a rank table by the rules of its readers
 version_added: 1.0.0
 author:
   - The hccn.cluster authors (@hccn-cluster)
 description:
-  - Checks a rank table by the rules of the programs that read it. All rules are tried, so all problems are told at once.
-  - The format is recognised by the content. Known are tables with C(server_list) of version 1.0 and 1.2, also with MindIE's C(container_ip), tables
-    with C(rank_list) of version 2.0, the old C(group_list), global rank tables (C(server_group_list)), the tables of the vLLM connector
-    (C(prefill_device_list), C(decode_device_list)) and HIXL's C(local_comm_res).
-  - A table in a format that a reader does not take is one problem of the rule C(format).
-  - Each problem has the name of its rule, the place in the document, and the code that HCCL would report.
-  - With O(nodes) the table is compared with what the NPUs of the hosts have.
+  - Checks a rank table by the rules of the programs that read it. All rules are checked, so all problems are reported at once.
+  - The format is determined from the content. Supported formats are tables with C(server_list) of version 1.0 and 1.2, also with the C(container_ip) of
+    MindIE, tables with C(rank_list) of version 2.0, the old C(group_list), global rank tables (C(server_group_list)), the tables of the vLLM connector
+    (C(prefill_device_list), C(decode_device_list)) and C(local_comm_res) of HIXL.
+  - If a reader does not accept the format of the table, this is reported as one problem of the rule C(format).
+  - Each problem has the name of its rule, the path in the document, and the code that HCCL would report.
+  - With O(nodes), the table is also compared with the NPUs of the hosts.
 options:
   path:
     description:
-      - The file with the table, on the host. Its name and, for V(mindie_llm) and V(mindie_motor), its mode are checked too.
-      - The file may also hold a Kubernetes ConfigMap as JSON; then the table in it is meant.
+      - File on the host that contains the table. Its name is also checked, and for V(mindie_llm) and V(mindie_motor) its mode.
+      - If the file contains a Kubernetes ConfigMap as JSON, the table in the ConfigMap is checked.
     type: path
   content:
     description:
-      - The table itself, as text or as data, for instance RV(hccn.cluster.rank_table#module:rank_table).
-      - Or a ConfigMap with a table under C(hccl.json), as Ascend Operator (C(rings-config-JOB)) and ClusterD (beside C(jobName)) write it - the
-        manifest as JSON or as data, its C(data), or the value of the key.
-      - YAML is not read. Put it through P(ansible.builtin.from_yaml#filter).
+      - The table itself, as a string or as data, for example RV(hccn.cluster.rank_table#module:rank_table).
+      - It may also be a ConfigMap with a table under C(hccl.json), as created by Ascend Operator (C(rings-config-JOB)) and ClusterD (together with
+        C(jobName)). The manifest is accepted as JSON or as data, and so are its C(data) and the value of the key.
+      - YAML is not supported. Convert it with P(ansible.builtin.from_yaml#filter).
     type: json
   readers:
     description:
-      - The programs by whose rules to check.
+      - Programs whose rules the table must satisfy.
       - V(hccl) is HCCL with C(RANK_TABLE_FILE), V(mindie_llm) is MindIE-LLM on several hosts, V(mindie_motor) is MindIE-Motor with a global rank
-        table, V(clusterd) is what ClusterD collects into a global rank table, V(vllm) is the LLMDataDist connector of vLLM up to 0.11, V(hixl) is
-        HIXL and LLM-DataDist with a C(local_comm_res).
+        table, V(clusterd) is ClusterD, which collects tables into a global rank table, V(vllm) is the LLMDataDist connector of vLLM up to 0.11, and V(hixl)
+        is HIXL and LLM-DataDist with a C(local_comm_res).
     type: list
     elements: str
     choices: [hccl, mindie_llm, mindie_motor, clusterd, vllm, hixl]
     default: [hccl]
   product:
     description:
-      - The NPUs that the table is for, as RV(hccn.cluster.device_info#module:product) names them. HCCL's limits depend on it.
-      - Without it, the widest limits count, and what only some products refuse is a warning. Version 1.2 is of A3.
+      - Product of the NPUs in the table, as in RV(hccn.cluster.device_info#module:product). The limits of HCCL depend on it.
+      - Without it, the widest limits apply, and problems on only some products are warnings. Version 1.2 implies A3.
     type: str
     choices: [910A, A2, A3, '950', 310P]
   nodes:
     description:
-      - The results of M(hccn.cluster.device_info), as a dictionary from the name of the host to its result.
-      - The table is compared with them. Addresses, NPUs, SDIDs and super pods that differ are errors, hosts and NPUs that the table does not have are
-        warnings.
+      - Results of M(hccn.cluster.device_info) by host name, with which the table is compared.
+      - Differing addresses, NPUs, SDIDs and super pods are errors. Hosts and NPUs that are missing in the table are warnings.
     type: dict
   server_ids:
     description:
-      - C(server_id) of single hosts of O(nodes), as a dictionary from the name of the host. Without it, a server is the host of that name, or the
-        one that has most of its addresses.
+      - The C(server_id) of hosts in O(nodes), by host name. Without it, a server is matched with the host of that name, or else with the host that has most
+        of its addresses.
     type: dict
     default: {}
   fail_on:
     description:
-      - V(error) fails when there is a problem of severity error, V(warning) when there is any problem, V(never) never for a problem's sake.
+      - When the module fails. V(error) is for any problem of severity error, V(warning) for any problem. With V(never), problems never cause a failure.
     type: str
     choices: [error, warning, never]
     default: error
@@ -72,20 +71,20 @@ extends_documentation_fragment:
   - hccn.cluster._attributes
   - hccn.cluster._attributes.info
 notes:
-  - HCCL also compares the entry of each process with its own NPU. O(nodes) does so beforehand, for all hosts.
-  - The rules were read from the sources and manuals of the readers. They were not tried on NPUs.
-  - A result stays below 256 kB. Of many problems of one rule the first are told and the others counted.
+  - HCCL also compares the entry of each process with the NPU of the process. With O(nodes), this is checked in advance for all hosts.
+  - The rules were derived from the source code and manuals of the readers. They were not verified on NPUs.
+  - A result is limited to 256 kB. If a rule has many problems, the first ones are reported and the others counted.
 seealso:
   - module: hccn.cluster.rank_table
   - module: hccn.cluster.device_info
 """
 
 EXAMPLES = r"""
-- name: Would HCCL take this table
+- name: Check whether HCCL would accept a table
   hccn.cluster.rank_table_check:
     path: /user/serverid/devindex/config/hccl.json
 
-- name: Look at a table for MindIE-LLM without failing
+- name: Check a table for MindIE-LLM without failing
   hccn.cluster.rank_table_check:
     path: /data/ranktable/hccl.json
     readers: [hccl, mindie_llm]
@@ -99,17 +98,17 @@ EXAMPLES = r"""
     readers: [hccl, clusterd]
     fail_on: warning
 
-- name: Would MindIE-Motor take the global rank table
+- name: Check whether MindIE-Motor would accept the global rank table
   hccn.cluster.rank_table_check:
     path: /data/ranktable/global_ranktable.json
     readers: [mindie_motor]
 
-- name: Look at the NPUs
+- name: Probe the NPUs
   hccn.cluster.device_info:
     gather: [address, super_pod]
   register: npu
 
-- name: Is the table still that of the hosts
+- name: Compare the table with the hosts
   hccn.cluster.rank_table_check:
     path: /etc/ascend/hccl.json
     nodes: "{{ dict(groups['npu'] | zip(groups['npu'] | map('extract', hostvars, 'npu'))) }}"
@@ -118,44 +117,44 @@ EXAMPLES = r"""
 
 RETURN = r"""
 problems:
-  description: What is wrong, by reader and rule. Keys that do not apply are absent.
+  description: The problems, by reader and rule. Keys that do not apply are absent.
   returned: always
   type: list
   elements: dict
   contains:
     rule:
-      description: The rule, by its name. Rules that begin with C(drift) compare with the hosts.
+      description: Name of the rule. Rules whose names begin with C(drift) compare the table with the hosts.
       type: str
       sample: device_ip_unique
     severity:
-      description: V(error) where the reader refuses the table or the manual forbids it, else V(warning).
+      description: V(error) if the reader refuses the table or its manual forbids it, otherwise V(warning).
       type: str
       sample: error
     where:
-      description: The place in the document. Absent where it is about the whole.
+      description: Path in the document. Absent if the problem concerns the whole document.
       type: str
       sample: server_list[0].device[1].device_ip
     host:
-      description: The host of O(nodes) that it is about.
+      description: The affected host of O(nodes).
       type: str
       sample: node-1
     device:
-      description: The C(device_id) that it is about.
+      description: The affected C(device_id).
       type: int
       sample: 1
     message:
-      description: What is wrong.
+      description: Description of the problem.
       type: str
-      sample: the address 192.168.100.101 is also that of server_list[0].device[0]
+      sample: the address 192.168.100.101 is also used by server_list[0].device[0]
     hint:
-      description: What to do.
+      description: How to solve the problem.
       type: str
     reader:
-      description: Who would refuse it.
+      description: The reader whose rule is violated.
       type: str
       sample: hccl
     error_code:
-      description: What HCCL would report. RV(error_codes) has its text.
+      description: Error code that HCCL would report. RV(error_codes) has its text.
       type: str
       sample: EI0014
   sample:
@@ -163,20 +162,20 @@ problems:
       severity: error
       where: server_list[0].device[1].device_ip
       device: 1
-      message: "'-.-.-.-' is no IP address of an NPU"
+      message: "'-.-.-.-' is not an IP address of an NPU"
       hint: "the NPU has no address: set one with hccn.cluster.device_network"
       reader: hccl
       error_code: EI0014
 error_codes:
-  description: The texts of the codes in RV(problems), as HCCL reports them; C(%s) stands for what it fills in.
+  description: Messages of HCCL for the codes in RV(problems). HCCL replaces C(%s) with values.
   returned: always
   type: dict
   sample:
     EI0014: "Value %s for ranktable variable %s is invalid. Expected value: %s."
 format:
   description:
-    - What the document was taken for - V(hccl), V(hccl_1.1), V(hccl_2.0), V(group_list), V(global), V(vllm_pd), V(local_comm_res) or V(topology).
-    - Empty where nothing of any format is there.
+    - Format of the document, which is V(hccl), V(hccl_1.1), V(hccl_2.0), V(group_list), V(global), V(vllm_pd), V(local_comm_res) or V(topology).
+    - Empty if the format is unknown.
   returned: always
   type: str
   sample: hccl

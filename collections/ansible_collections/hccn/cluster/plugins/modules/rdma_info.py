@@ -9,15 +9,15 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: rdma_info
-short_description: Read the RDMA devices of a host, and what keeps them from being used
+short_description: Read the RDMA devices of a host and problems that prevent their use
 version_added: 1.0.0
 author:
   - The hccn.cluster authors (@hccn-cluster)
 description:
-  - Reads the host's RDMA devices (network adapters, software RoCE) from C(/sys/class/infiniband), port by port. No tool is needed.
-  - Tells which GID of a port is RoCE v2 with which IP address. The index of a GID changes when addresses or VLANs come and go, so it is not to be
-    written down.
-  - Names what is missing. A driver, a device file, the link, an IP address, memory that may be locked.
+  - Reads the RDMA devices of the host (network adapters, software RoCE) and their ports from C(/sys/class/infiniband). No tool is needed.
+  - Returns the GIDs of each port with their type and IP address. Do not store the index of a GID, since it changes when addresses or VLANs are added or
+    removed.
+  - Reports missing preconditions, such as a driver, a device file, the link, an IP address or the limit of locked memory.
   - The RoCE ports of NPUs are not among these devices. M(hccn.cluster.device_info) reads them.
 extends_documentation_fragment:
   - hccn.cluster._attributes
@@ -25,12 +25,12 @@ extends_documentation_fragment:
 options:
   root:
     description:
-      - Folder below which C(sys), C(proc) and C(dev) are read, such as C(/host) in a container that sees the host's there.
+      - Folder that contains C(sys), C(proc) and C(dev), such as C(/host) in a container into which those of the host are mounted.
     type: path
     default: /
   fail_on:
     description:
-      - From which severity of problems on the module fails. All are returned in any case.
+      - Severity of problems from which on the module fails. All problems are returned in any case.
     type: str
     choices: [error, warning, never]
     default: never
@@ -40,7 +40,7 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Look at the RDMA devices
+- name: Read the RDMA devices
   hccn.cluster.rdma_info:
   register: rdma
 
@@ -52,7 +52,7 @@ EXAMPLES = r"""
     label: "{{ item.0.device }} {{ item.1.gid }}"
   when: item.1.type == 'RoCE v2' and item.1.address is not none
 
-- name: Stop where RDMA cannot work
+- name: Fail if RDMA cannot work
   hccn.cluster.rdma_info:
     fail_on: error
 """
@@ -60,46 +60,46 @@ EXAMPLES = r"""
 RETURN = r"""
 rdma_devices:
   description:
-    - One entry for each port of each RDMA device, in the order of their names. What the kernel does not tell is null.
+    - One entry for each port of each RDMA device, sorted by name. Values that the kernel does not provide are V(null).
   returned: success
   type: list
   elements: dict
   contains:
     device:
-      description: Name of the RDMA device, as C(ib_write_bw -d) takes it.
+      description: Name of the RDMA device, as for C(ib_write_bw -d).
       type: str
     port:
-      description: Number of the port, from 1.
+      description: Number of the port, starting at 1.
       type: int
     netdev:
-      description: The port's network device.
+      description: Network device of the port.
       type: str
     state:
-      description: State of the port, in the kernel's word. V(ACTIVE) is what it must be.
+      description: State of the port as named by the kernel. It must be V(ACTIVE).
       type: str
     physical_state:
-      description: State of the link, in the kernel's word.
+      description: State of the link as named by the kernel.
       type: str
     rate:
       description: Rate of the port as the kernel prints it.
       type: str
     rate_gbit_s:
-      description: The same as a number. Software RoCE claims V(2.5), whatever is below it.
+      description: Rate of the port in Gbit/s. Software RoCE always reports V(2.5).
       type: float
     link_layer:
       description: V(Ethernet) or V(InfiniBand).
       type: str
     gids:
       description:
-        - The GIDs in use, each with C(index), C(gid), C(type) (C(RoCE v2) or C(IB/RoCE v1)), C(address) and C(netdev). A VLAN has a C(netdev) of its own.
-        - C(address) is the IP address that the GID stands for, null for link-local ones and on InfiniBand.
+        - The GIDs in use, each with C(index), C(gid), C(type) (C(RoCE v2) or C(IB/RoCE v1)), C(address) and C(netdev). A VLAN has its own C(netdev).
+        - C(address) is the IP address of the GID, V(null) for link-local GIDs and on InfiniBand.
       type: list
       elements: dict
     driver:
-      description: Driver of the adapter. Software RoCE has none.
+      description: Driver of the adapter, V(null) for software RoCE.
       type: str
     firmware:
-      description: Version of the adapter's firmware.
+      description: Version of the firmware of the adapter.
       type: str
     pci_address:
       description: PCI address of the adapter.
@@ -128,14 +128,15 @@ rdma_devices:
       verbs: /dev/infiniband/uverbs0
 memlock:
   description:
-    - How much memory a process of this user may lock, C(limit_bytes), null for unlimited. With C(enforced=false) the limit does not count, as for root.
-    - Null where C(proc) does not tell.
+    - The limit of locked memory of a process of this user, C(limit_bytes), which is V(null) if unlimited. With C(enforced=false), the limit does not apply,
+      as for root.
+    - V(null) if C(proc) does not contain the limit.
   returned: success
   type: dict
   sample: {limit_bytes: 65536, enforced: true}
 problems:
   description:
-    - What is missing or wrong, each with C(rule), C(severity), C(message), C(where) and C(hint).
+    - The problems, each with C(rule), C(severity), C(message), C(where) and C(hint).
     - The rules are C(driver_missing), C(no_rdma_device), C(verbs_missing), C(port_down), C(no_gid) and C(memlock).
   returned: success
   type: list

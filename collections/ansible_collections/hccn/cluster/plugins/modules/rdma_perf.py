@@ -9,29 +9,29 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: rdma_perf
-short_description: Measure RDMA between the NPUs of this host and those of others, by a pair plan
+short_description: Measure RDMA between the NPUs of this host and other hosts according to a pair plan
 version_added: 1.0.0
 author:
   - The hccn.cluster authors (@hccn-cluster)
 description:
-  - Works this host's part of a pair plan, as P(hccn.cluster.pair_plan#filter) makes it. Run it on all hosts of the plan with the same plan and key.
-  - The hosts meet over TCP. A server is started before its client, both NPUs are reset before and after each test, also when the tool died.
-    A pair starts when both of its ends are free. No host waits for all others.
-  - Each pair has a deadline, and so has the run. It is four times what the pair is expected to take, and O(pair_timeout) at the most.
-  - A host or NPU that had no answer for two partners is left out for the time being, and the others tell each other so. When all else is measured, one
-    that is proven good tries it again. If there is an answer, all its pairs are measured after all, otherwise the rest is C(not_run) with
-    C(peer_suspended).
-  - With O(tool=roce_test) an NPU is asked about before each reset and each test, unless O(allow_busy=true). Where a job has started on it, the pair is
-    C(not_run) with C(device_busy), and the NPU is not reset. An answer may be one second old and serves all NPUs of the host, so however many pairs there
-    are, C(npu-smi info) runs at most once a second. Each pair adds one C(hccn_tool -qp_info) at its responder and two at its initiator.
-  - With O(tool=roce_test) a pair that failed is asked whether its NPUs still have the addresses of the plan. Where one has another, another run changes the
-    host, and the pair is C(not_run) with C(address_changed), which says nothing about its link.
-  - A guard, which is a process of its own, ends all tools and resets the NPUs when the runner dies, also by SIGKILL. What is left where the guard was
-    killed, too, the next call on the host puts right.
-  - One run measures on a host at a time. A run that meets another one there fails with C(host_in_use), says which run it is, who began it and when, and
-    leaves the host as it is. The lock is in O(state_dir), where other users cannot take it, and goes with the process of the run, however that ends.
+  - Measures the pairs of a pair plan that concern this host. The filter P(hccn.cluster.pair_plan#filter) makes the plan. Run the module on all hosts of the
+    plan with the same plan and key.
+  - The hosts coordinate over TCP. A server is started before its client. Both NPUs are reset before and after each test, even if the tool crashed.
+    A pair starts when both of its NPUs are free. No host waits for all others.
+  - Each pair and the whole run have a deadline. The deadline of a pair is four times its expected duration, and at most O(pair_timeout).
+  - A host or NPU that did not answer two partners is suspended, and the hosts inform each other about it. After all other pairs, a host that is known to be
+    good tries it again. If it answers, all its pairs are measured, otherwise they are C(not_run) with C(peer_suspended).
+  - With O(tool=roce_test), the module checks before each reset and each test whether the NPU is busy, unless O(allow_busy=true). If a job has started on the
+    NPU, the pair is C(not_run) with C(device_busy), and the NPU is not reset. The result of the check is valid for one second and for all NPUs of the host,
+    so C(npu-smi info) runs at most once a second. Each pair also runs C(hccn_tool -qp_info) once at its responder and twice at its initiator.
+  - With O(tool=roce_test), the addresses of the NPUs are read again after a failed pair. If an address differs from the plan, another run is changing the
+    host, and the pair is C(not_run) with C(address_changed), which is not a failure of its link.
+  - A guard in a separate process ends all tools and resets the NPUs if the runner is killed, even by SIGKILL. If the guard is killed, too, the next call on
+    the host cleans up.
+  - Only one run at a time can measure on a host. If another run is active, the module fails with C(host_in_use), reports which run it is, who started it and
+    when, and does not change the host. The lock is in O(state_dir), where other users cannot take it, and is released when the process of the run ends.
     M(hccn.cluster.rdma_perf_info) without a run waits until the host is free.
-  - Results are written to a journal in O(state_dir) pair by pair. M(hccn.cluster.rdma_perf_info) reads them, also while the run goes on.
+  - Each result is written to a journal in O(state_dir) at once. M(hccn.cluster.rdma_perf_info) reads it during and after the run.
     Journals are removed after seven days.
 extends_documentation_fragment:
   - hccn.cluster._devices
@@ -43,15 +43,15 @@ attributes:
   check_mode:
     support: full
     details:
-      - Plan and options are checked, and RV(commands) tells what would be run. Nothing is started.
+      - Plan and options are checked, and RV(commands) contains the commands that would be run. Nothing is started.
   diff_mode:
     support: N/A
     details:
-      - A measurement leaves nothing changed.
+      - A measurement does not change anything permanently.
   idempotent:
     support: partial
     details:
-      - A run is measured once. The same O(run_id) is refused the second time. O(state=absent) is idempotent.
+      - A run is measured once. A O(run_id) that was already used is rejected. O(state=absent) is idempotent.
 options:
   run_id:
     description:
@@ -61,75 +61,76 @@ options:
     required: true
   state:
     description:
-      - V(present) works the plan.
-      - V(absent) ends a run on this host. Its runner and all its tools are killed, its NPUs are reset. It does nothing where the run is over.
-        NPUs on which a job has started meanwhile are not reset.
-      - A run that is at work in another container of the host, whose processes cannot be seen, is left alone, and V(absent) fails.
+      - V(present) measures the pairs of the plan.
+      - V(absent) ends a run on this host. Its runner and all its tools are killed, and its NPUs are reset. It does nothing if the run has already ended.
+        NPUs on which a job has started in the meantime are not reset.
+      - If the run is active in another container of the host, whose processes are not visible, V(absent) fails and does not change anything.
     type: str
     choices: [present, absent]
     default: present
   plan:
     description:
-      - The pair plan, with C(hosts) and C(rounds), or C(schedule) in place of the rounds. Pairs in C(rounds) that do not concern this host may be left
-        out. Or what P(hccn.cluster.packed_plan#filter) made of it, which is a tenth to send.
+      - The pair plan, with C(hosts) and C(rounds), or C(schedule) instead of the rounds. Pairs in C(rounds) that do not concern this host may be
+        omitted. The output of P(hccn.cluster.packed_plan#filter), which has a tenth of the size, is also accepted.
       - Required for O(state=present).
-      - A pair in C(rounds) may have C(options) of its own, C(qps) or, for V(iperf3), C(source_port). What was bad is measured again by another way through
-        the fabric like that.
+      - A pair in C(rounds) may have its own C(options), C(qps) or, for V(iperf3), C(source_port), to measure a bad pair again on another path through the
+        fabric.
     type: dict
   host:
     description:
-      - Name of this host in the plan. Give C(inventory_hostname).
+      - Name of this host in the plan. Use C(inventory_hostname).
       - Required for O(state=present).
     type: str
   key:
     description:
-      - Secret of this run, 32 hexadecimal digits, the same on all hosts. What does not know it cannot take part.
+      - Secret of this run, 32 hexadecimal digits, the same on all hosts. Programs without the key cannot take part.
       - Required for O(state=present).
     type: str
   tool:
     description:
-      - What measures. V(roce_test) is C(hccn_tool -roce_test), perftest on the NPUs themselves.
-      - V(perftest) is linux-rdma/perftest on the RDMA devices of the hosts, V(iperf3) is TCP between the same addresses, a baseline.
-      - The addresses of O(plan) are those of the NPUs, or of the hosts' RDMA or network devices.
+      - The tool that measures. V(roce_test) is C(hccn_tool -roce_test), which runs perftest on the NPUs.
+      - V(perftest) is linux-rdma/perftest on the RDMA devices of the hosts. V(iperf3) measures TCP between the same addresses, as a baseline.
+      - The addresses in O(plan) are those of the NPUs for V(roce_test), and of the RDMA or network devices of the hosts for the other tools.
     type: str
     choices: [roce_test, perftest, iperf3]
     default: roce_test
   rdma_device:
     description:
-      - RDMA device of this host for V(perftest), such as V(mlx5_0). By default that which holds the address in O(plan).
+      - RDMA device of this host for V(perftest), such as V(mlx5_0). By default the device with the address in O(plan).
     type: str
     default: auto
   cpu_governor:
     description:
-      - V(performance) sets the CPU's frequency governor for the time of the run. It is put back whatever happens, at the latest by the next call on the
-        host. V(keep) leaves it.
+      - V(performance) sets the frequency governor of the CPUs during the run. The old value is restored in any case, at the latest by the next call on the
+        host. V(keep) does not change it.
     type: str
     choices: [keep, performance]
     default: keep
   bidirectional:
     description:
-      - Measure bandwidth in both directions at once. The sum of both is told.
+      - Measure bandwidth in both directions at once, and return the sum.
     type: bool
     default: false
   resume:
     description:
-      - Run that this one goes on with, a O(run_id) or V(last) for that which began last on the host. What it has measured well is taken over and not
-        measured again.
-      - It must be of the same plan with the same options and at most seven days old, else the module fails. A host without such a run measures all.
-      - What that run has taken over itself from one before, and is older, is measured again.
+      - Earlier run to resume, a O(run_id), or V(last) for the run that was started last on the host. Its successful measurements are taken over and not
+        repeated.
+      - The earlier run must have the same plan and options and be at most seven days old, otherwise the module fails. A host without such a run measures all
+        pairs.
+      - Measurements that the earlier run itself took over are measured again if they are older than seven days.
     type: str
   reporters:
     description:
-      - Hosts of the plan that all others tell how far they are, for M(hccn.cluster.fabric_progress). Give the same to all hosts, best two of them, should one
-        die.
-      - With O(wait=false) a reporter goes on listening until all others are over, or were silent for a while. Its host is in use until all that have begun
-        are over, then the next call on the host ends it.
+      - Hosts of the plan to which all hosts report their progress, for M(hccn.cluster.fabric_progress). Set the same hosts on all hosts, preferably two in case
+        one fails.
+      - With O(wait=false), a reporter listens until all hosts have finished, or have been silent for a while. Its host is in use until all hosts that have
+        started have finished. After that, the next call on the host ends the reporter.
     type: list
     elements: str
     default: []
   context:
     description:
-      - What is known of this host and its devices, for C(context) of the measurements.
+      - Facts about this host and its devices, for C(context) of the measurements.
     type: dict
     suboptions:
       product:
@@ -146,12 +147,12 @@ options:
         type: raw
       line_rate_gbit_s:
         description:
-          - Line rate of all devices in Gbit/s, or a dictionary by device id. A measurement tells that of its slower end.
-          - V(perftest) reads it off the RDMA devices where these are hardware.
+          - Line rate of all devices in Gbit/s, or a dictionary by device id. A measurement contains the line rate of its slower side.
+          - V(perftest) reads it from RDMA devices that are hardware.
         type: raw
   root:
     description:
-      - Folder below which C(sys) and C(proc) are, such as C(/host) in a container that sees the host's there.
+      - Folder that contains C(sys) and C(proc), such as C(/host) in a container into which those of the host are mounted.
     type: path
     default: /
   operation:
@@ -162,79 +163,79 @@ options:
     default: write
   measure:
     description:
-      - What is measured.
+      - The quantity to measure.
     type: str
     choices: [bandwidth, latency]
     default: bandwidth
   size:
     description:
-      - Size of a message, in bytes or with V(K), V(M) or V(G) for powers of 1024. C(roce_test) takes 1 to 874736000 bytes.
+      - Size of a message, in bytes or with V(K), V(M) or V(G) for powers of 1024. C(roce_test) accepts 1 to 874736000 bytes.
       - V(all) measures all powers of two from 2 bytes to 8M.
-      - Without it the tool decides, 65536 bytes for bandwidth and 2 for latency.
+      - The default of the tools is 65536 bytes for bandwidth and 2 bytes for latency.
     type: str
   iterations:
     description:
-      - Messages of one test, 5 to 20000. Without it and O(duration) the tool decides.
+      - Number of messages of a test, 5 to 20000. Without this option and O(duration), the default of the tool is used.
     type: int
   duration:
     description:
-      - Seconds of one test, 1 to 500, in place of O(iterations).
+      - Duration of a test in seconds, 1 to 500, instead of O(iterations).
     type: int
   qps:
     description:
-      - Queue pairs, 1 to 100. Latency is measured with one.
+      - Number of queue pairs, 1 to 100. Latency is measured with one.
     type: int
   mtu:
     description:
-      - RDMA MTU of the test. Without it the port's.
+      - RDMA MTU of the test. By default the MTU of the port.
     type: int
     choices: [256, 512, 1024, 2048, 4096]
   gid_index:
     description:
-      - GID of the port to use, 0 to 5 with V(roce_test), 0 to 64 with V(perftest). Without it V(roce_test) decides, and V(perftest) uses that of RoCE v2
-        with the address in O(plan).
+      - Index of the GID to use, 0 to 5 with V(roce_test), 0 to 64 with V(perftest). By default V(roce_test) selects a GID, and V(perftest) uses the RoCE v2 GID
+        of the address in O(plan).
     type: int
   traffic_class:
     description:
-      - Traffic class of the packets, 0 to 255, four times the DSCP value. Use the one that the switches treat as lossless.
+      - Traffic class of the packets, 0 to 255, which is four times the DSCP value. Use the class that is lossless on the switches.
     type: int
   parallel:
     description:
-      - V(rails) lets the NPUs of a host measure at the same time, V(none) one after the other. Use the same on all hosts.
+      - V(rails) measures with all NPUs of a host at the same time, V(none) with one after another. Use the same value on all hosts.
     type: str
     choices: [rails, none]
     default: rails
   server_start_delay:
     description:
-      - Seconds between the start of a server and that of its client, for V(roce_test). Nothing on the host shows when an NPU has begun to listen.
-        The other tools' servers are seen to listen.
-      - A client that finds no server is tried once more after the same time.
+      - Seconds between the start of a server and its client for V(roce_test), since the host cannot see when an NPU starts to listen.
+        The servers of the other tools are detected when they listen.
+      - A client that finds no server is started once more after the same time.
     type: float
     default: 4
   pair_timeout:
     description:
-      - Seconds that one pair may take at the most once both of its ends are free.
-      - It is less where less is expected, by O(duration), or O(size), O(iterations) and O(qps) at 1 Gbit/s, and twice O(server_start_delay). Four times
-        as much is allowed, and 10 seconds at the least.
+      - Maximum duration of a pair in seconds, from when both of its NPUs are free.
+      - The limit is lower if less time is expected. The expected time follows from O(duration), or from O(size), O(iterations) and O(qps) at 1 Gbit/s, plus
+        twice O(server_start_delay). The limit is four times the expected time, and at least 10 seconds.
     type: float
     default: 60
   meeting_timeout:
     description:
-      - Seconds that this host waits for the runners of its partners, from its own start on. Later it gives them up after a few tries.
-      - Let it cover the time that Ansible needs to reach all hosts.
+      - Seconds from its own start that this host waits for the runners of its partners. After that, it gives them up after a few attempts.
+      - It should cover the time that Ansible needs to start the module on all hosts.
     type: float
     default: 120
   wait:
     description:
-      - Whether the module waits for the end of this host's part and returns its measurements.
-      - With V(false) the runner goes on in the background. Do so when there are more hosts than Ansible has forks, since hosts that wait for each
-        other must all be there.
-      - With V(true), a host that stops answering is found out by the keepalive of ssh only. With other connections, set the keyword C(timeout) of the task.
+      - Whether the module waits until this host has measured its pairs, and returns the measurements.
+      - With V(false), the runner continues in the background. Use this if there are more hosts than Ansible has forks, since hosts that wait for each
+        other must all be running.
+      - With V(true), a host that stops answering is only detected by the keepalive of ssh. With other connections, set the keyword C(timeout) of the task.
     type: bool
     default: true
   state_dir:
     description:
-      - Folder of the journals, one folder a run.
+      - Folder of the journals, with one folder per run.
     type: path
     default: /var/lib/hccn.cluster
   purge:
@@ -244,8 +245,8 @@ options:
     default: false
   fail_on:
     description:
-      - When the module fails, after all pairs were tried. V(any) when a pair of an NPU failed that this host measures, V(all) when every such NPU has
-        a failed pair, V(none) not for that reason. All measurements are returned in any case.
+      - When the module fails, after all pairs were tried. V(any) if a pair failed that this host measures, V(all) if every NPU that measures has
+        a failed pair, V(none) never because of failed pairs. All measurements are returned in any case.
     default: any
 seealso:
   - module: hccn.cluster.rdma_perf_info
@@ -254,9 +255,9 @@ seealso:
   - plugin: hccn.cluster.pair_plan
     plugin_type: filter
 notes:
-  - Test traffic disturbs jobs on the same NPUs. Use hosts that are free.
-  - On each host O(plan) names a C(control_address) and a C(control_port), which the other hosts must reach over TCP.
-  - Proven on the simulator, whose answers are compared with recorded runs of the real C(hccn_tool) front end. Not run on NPUs yet.
+  - The traffic of a test disturbs jobs on the same NPUs. Use hosts without jobs.
+  - For each host, O(plan) contains a C(control_address) and a C(control_port), which the other hosts must be able to reach over TCP.
+  - Tested with the simulator, whose output is compared with recorded runs of the real C(hccn_tool) front end. Not tested on NPUs yet.
 """
 
 EXAMPLES = r"""
@@ -296,7 +297,7 @@ EXAMPLES = r"""
     duration: 5
     cpu_governor: performance
 
-- name: End a run before its time
+- name: Cancel a run
   hccn.cluster.rdma_perf:
     run_id: "{{ run_id }}"
     state: absent
@@ -310,7 +311,7 @@ run_id:
   sample: 20260104-1
 state:
   description:
-    - V(finished) when this host's part is over, V(running) when it goes on in the background, V(failed) when the runner could not end its part.
+    - V(finished) if this host has measured its pairs, V(running) if the runner continues in the background, V(failed) if the runner failed.
   returned: with O(state=present), outside check mode
   type: str
   sample: finished
@@ -322,10 +323,10 @@ progress:
 measurements:
   description:
     - One record for each pair of which this host is the source, in the order of the plan.
-    - In C(context), C(failed_end) tells at which end a failure is known to lie.
-    - With more than 200 pairs, rows of kind C(matrix) instead, one for each NPU as source, with the values by C(hosts), three digits each. Beside them
-      there are full records of what is not V(ok), 100 at the most. C(failed) and C(not_run) of a row name the others by the code of the error, as places in
-      C(hosts). The journal on the host keeps all.
+    - In C(context), C(failed_end) is the side with the cause of a failure, if it is known.
+    - With more than 200 pairs, rows of kind C(matrix) are returned instead, one for each NPU as source, with the values in the order of C(hosts) and three
+      digits each. In addition, there are full records of at most 100 pairs that are not V(ok). C(failed) and C(not_run) of a row contain the other such pairs
+      by error code, as indices into C(hosts). The journal on the host contains all records.
   returned: always
   type: list
   elements: dict
@@ -347,28 +348,28 @@ measurements:
       started_at: "2026-01-04T10:00:00.000Z"
       duration_s: 12.1
 not_returned:
-  description: Numbers of pairs by status that are in the journal only, since a result has 256 kB at the most.
+  description: Number of pairs by status that are in the journal only, since a result is limited to 256 kB.
   returned: when there are any
   type: dict
 odd_lines:
-  description: Number of lines in the journal that are not as M(hccn.cluster.rdma_perf) writes them. They are left out, with a warning.
+  description: Number of malformed lines in the journal, which are ignored with a warning.
   returned: when there are any
   type: int
 commands:
-  description: The command lines that this host would run, servers and clients, in the order of the plan.
+  description: Command lines of the servers and clients that this host would run, in the order of the plan.
   returned: in check mode
   type: list
   elements: list
 error:
   description: Why the run failed as a whole, with C(code), C(message) and C(hint).
-  returned: when it did
+  returned: when the run failed as a whole
   type: dict
 """
 
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import HccnError
-from ansible_collections.hccn.cluster.plugins.module_utils._device.session import ALLOW_BUSY, options
+from ansible_collections.hccn.cluster.plugins.module_utils._device.device_session import ALLOW_BUSY, options
 from ansible_collections.hccn.cluster.plugins.module_utils._fabric import request, session
 from ansible_collections.hccn.cluster.plugins.module_utils._fabric.journal import DEFAULT_STATE_DIR
 from ansible_collections.hccn.cluster.plugins.module_utils._perf import roce_test_tool

@@ -9,21 +9,21 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: rdma_perf_info
-short_description: Progress and results of an RDMA run on this host
+short_description: Read progress and results of an RDMA run on this host
 version_added: 1.0.0
 author:
   - The hccn.cluster authors (@hccn-cluster)
 description:
-  - Reads the journal of a run that M(hccn.cluster.rdma_perf) has started on this host, while it goes on or afterwards.
-  - A run whose runner died is V(failed), with the measurements that it had made.
-  - Without O(run_id) it returns which run is at work on this host, whoever began it, or waits until none is.
+  - Reads the journal of a run that M(hccn.cluster.rdma_perf) has started on this host, during the run or afterwards.
+  - A run whose runner crashed is V(failed), with the measurements that it had finished.
+  - Without O(run_id), the module returns which run is active on this host, regardless of who started it, or waits until no run is active.
 extends_documentation_fragment:
   - hccn.cluster._attributes
   - hccn.cluster._attributes.info
 options:
   run_id:
     description:
-      - Name of the run. Without it, whichever is at work on this host.
+      - Name of the run. By default the run that is active on this host.
       - Required with O(fabric).
     type: str
   state_dir:
@@ -33,42 +33,42 @@ options:
     default: /var/lib/hccn.cluster
   wait:
     description:
-      - Seconds to wait for the end of the run on this host. The run's state is returned then, whatever it is.
-      - Without O(run_id), seconds to wait until no run is at work on this host. That holds nothing, so another run may begin first.
-      - A playbook asks every ten seconds meanwhile. A host that does not answer within 30 seconds more is unreachable.
+      - Seconds to wait for the end of the run on this host. After that, the state of the run is returned, even if it is V(running).
+      - Without O(run_id), seconds to wait until no run is active on this host. This does not reserve the host, so another run may start first.
+      - While waiting, the action polls the host every ten seconds. A host that does not answer within another 30 seconds is unreachable.
     type: float
     default: 0
   fabric:
     description:
-      - Whether to return RV(fabric) and no measurements. O(wait) then waits for the end of the run on all hosts.
+      - Return RV(fabric) and no measurements. O(wait) then waits for the end of the run on all hosts.
     type: bool
     default: false
   all_started:
     description:
-      - With O(fabric), whether the run was started on all hosts that could be reached. Those that nobody has met a little later are then given up, rather
-        than after the C(meeting_timeout) of M(hccn.cluster.rdma_perf).
+      - With O(fabric), announce that the run was started on all reachable hosts. Hosts that no other host has connected to shortly after that are given up
+        at once, and not only after the C(meeting_timeout) of M(hccn.cluster.rdma_perf).
     type: bool
     default: false
 seealso:
   - module: hccn.cluster.rdma_perf
   - module: hccn.cluster.fabric_progress
 notes:
-  - The module does not fail for what was measured. Judge that with M(hccn.cluster.fabric_verdict).
+  - The module does not fail because of failed measurements. Evaluate them with M(hccn.cluster.fabric_verdict).
 """
 
 EXAMPLES = r"""
-- name: How far is it?
+- name: Read the progress of a run
   hccn.cluster.rdma_perf_info:
     run_id: 20260104-1
   register: rdma
 
-- name: Wait for the results, ten minutes at the most
+- name: Wait at most ten minutes for the results
   hccn.cluster.rdma_perf_info:
     run_id: 20260104-1
     wait: 600
   register: rdma
 
-- name: Wait until nobody measures on the host, ten minutes at the most
+- name: Wait at most ten minutes until no run is active on the host
   hccn.cluster.rdma_perf_info:
     wait: 600
   register: other
@@ -77,20 +77,20 @@ EXAMPLES = r"""
 RETURN = r"""
 run_id:
   description: The run.
-  returned: with O(run_id), and when a run is at work on this host
+  returned: with O(run_id), and when a run is active on this host
   type: str
   sample: 20260104-1
 holder:
   description:
-    - Which run is at work on this host, as far as it is known. C(run_id), C(pid) of its runner, C(user) who began it and C(controller), the address from which
-      that user came by ssh, and C(since).
+    - The run that is active on this host, with C(run_id), C(pid) of its runner, C(user) who started it, C(controller), the address from which this user
+      logged in by ssh, and C(since), as far as they are known.
   returned: without O(run_id), when RV(state) is V(running)
   type: dict
   sample: {run_id: 20260104-1, pid: 4711, user: ops, controller: 192.0.2.7, since: "2026-01-04T10:00:00.000Z"}
 state:
   description:
-    - V(running), V(finished), V(failed) when the runner could not end its part, V(unknown) when this host has no such run.
-    - Without O(run_id) V(running), or V(idle) when no run is at work on this host.
+    - V(running), V(finished), V(failed) if the runner failed, or V(unknown) if this host has no such run.
+    - Without O(run_id), V(running), or V(idle) if no run is active on this host.
   returned: success
   type: str
   sample: finished
@@ -105,23 +105,23 @@ measurements:
   type: list
   elements: dict
 not_returned:
-  description: Numbers of pairs by status that are in the journal only, since a result has 256 kB at the most.
+  description: Number of pairs by status that are in the journal only, since a result is limited to 256 kB.
   returned: when there are any
   type: dict
 odd_lines:
-  description: Number of lines in the journal that are not as M(hccn.cluster.rdma_perf) writes them. They are left out, with a warning.
+  description: Number of malformed lines in the journal, which are ignored with a warning.
   returned: when there are any
   type: int
 alive:
-  description: Whether the runner of this host is there.
+  description: Whether the runner of this host is running.
   returned: with O(fabric)
   type: bool
 fabric:
   description:
-    - How far all hosts are, as they have told this one, a reporter of the run. None where it is not, or has heard nothing yet.
-    - C(hosts), C(hosts_heard), C(hosts_over) and C(hosts_silent) are numbers of hosts, C(silent) names some of the last. C(pairs_done) and C(pairs_failed) are
-      those of all, C(round) is where half of the hosts are, C(slowest) the slowest measurement so far. C(over) tells that nobody is at work any more,
-      C(age) how many seconds ago all this was written.
+    - The progress of all hosts, as reported to this host. None if this host is not a reporter of the run, or has not received a report yet.
+    - C(hosts), C(hosts_heard), C(hosts_over) and C(hosts_silent) are numbers of hosts, and C(silent) lists some of the silent ones. C(pairs_done) and
+      C(pairs_failed) count the pairs of all hosts, C(round) is the round that half of the hosts have reached, C(slowest) is the slowest measurement so far.
+      C(over) is true if no host is measuring any more, C(age) is the age of these values in seconds.
   returned: with O(fabric)
   type: dict
   sample:
@@ -151,7 +151,7 @@ from ansible_collections.hccn.cluster.plugins.module_utils._fabric import result
 from ansible_collections.hccn.cluster.plugins.module_utils._fabric.journal import DEFAULT_STATE_DIR
 
 
-def look(module: AnsibleModule) -> dict:
+def read(module: AnsibleModule) -> dict:
     params = module.params
     state_dir, run_id, wait_s = params["state_dir"], params["run_id"], params["wait"]
     if params["fabric"]:
@@ -172,7 +172,7 @@ def main() -> None:
         supports_check_mode=True,
     )
     try:
-        module.exit_json(changed=False, **look(module))
+        module.exit_json(changed=False, **read(module))
     except HccnError as error:
         module.fail_json(msg=error.sentence(), error=error.as_dict(), run_id=module.params["run_id"], measurements=[])
 

@@ -9,17 +9,17 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: ssh_trust
-short_description: Let one host log in to the others for the time of one run
+short_description: Allow one host to log in to other hosts during a run
 version_added: 1.0.0
 author:
   - The hccn.cluster authors (@hccn-cluster)
 description:
-  - C(mpirun) logs in from one host to all others by C(ssh). Where no key for that exists, this module makes one for a single run. V(key) makes it on the
-    host that logs in, V(present) lets it in on the others, V(absent) takes both away again.
-  - The private key is made where it is used and never leaves that host. It stands in no result, log or command line.
-  - The comment of the line in C(authorized_keys) names the run, its owner, which is the C(ansible-playbook) at work, and its end. What a killed run left is
-    taken away by the next call for any run, as soon as its time is over or its owner is seen to be gone. The latter is seen by runs of the same controller.
-  - Where the host's OpenSSH knows it, the line is restricted to commands and expires by itself.
+  - C(mpirun) logs in from one host to all others by C(ssh). If there is no key for this, the module creates one for a single run. V(key) creates it on the
+    host that logs in, V(present) authorizes it on the other hosts, V(absent) removes both.
+  - The private key is created on the host that uses it and never leaves this host. No result, log or command line contains it.
+  - The comment of the line in C(authorized_keys) contains the run, its owner, which is the process C(ansible-playbook), and its end. The next call for any run
+    removes what a killed run left, if its time is over or its owner has ended. Only runs of the same controller can detect that the owner has ended.
+  - If the OpenSSH of the host supports this, the line is restricted to commands and expires.
 extends_documentation_fragment:
   - hccn.cluster._attributes
 attributes:
@@ -30,7 +30,7 @@ attributes:
   idempotent:
     support: full
     details:
-      - Except for O(state=key), which makes a new key each time.
+      - Except for O(state=key), which creates a new key each time.
 options:
   run_id:
     description:
@@ -39,39 +39,39 @@ options:
     required: true
   state:
     description:
-      - V(key) makes the key on this host.
-      - V(present) lets O(public_key) in on this host.
-      - V(absent) removes whatever this host has of the run, the key or the line or both.
+      - V(key) creates the key on this host.
+      - V(present) authorizes O(public_key) on this host.
+      - V(absent) removes the key and the line of the run from this host.
     type: str
     choices: [key, present, absent]
     required: true
   public_key:
     description:
-      - The public key, as RV(public_key) of O(state=key). Required for O(state=present).
+      - The public key, which is RV(public_key) of O(state=key). Required for O(state=present).
     type: str
   seconds:
     description:
-      - How long the run may take. The key is worth nothing after that.
+      - Maximum duration of the run. The key is not valid after that.
     type: int
     default: 3600
   owner:
     description:
-      - Who the run is of, in one word. By default the C(ansible-playbook) that calls, by its machine, pid and start.
+      - Owner of the run, in one word. By default the calling C(ansible-playbook), identified by its machine, pid and start time.
     type: str
   ended:
     description:
-      - Runs that are known to be over. What they left on this host is removed, too.
+      - Runs that have ended. Their keys and lines are removed from this host, too.
     type: list
     elements: str
     default: []
   authorized_keys:
     description:
-      - The file of the user of this task in which C(sshd) looks for keys.
+      - The C(authorized_keys) file of the user of this task.
     type: path
     default: ~/.ssh/authorized_keys
   key_dir:
     description:
-      - The folder on the host that logs in, in which the key gets a folder of its own. Its path holds no blanks.
+      - The folder on the host that logs in, in which a folder for the key is created. Its path must not contain spaces.
     type: path
     default: ~/.ssh
 seealso:
@@ -80,14 +80,14 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Make a key for this run
+- name: Create a key for this run
   hccn.cluster.ssh_trust:
     run_id: "{{ run_id }}"
     state: key
   run_once: true
   register: key
 
-- name: Let it in
+- name: Authorize the key on all hosts
   hccn.cluster.ssh_trust:
     run_id: "{{ run_id }}"
     state: present
@@ -95,7 +95,7 @@ EXAMPLES = r"""
     seconds: 900
   register: trust
 
-- name: Take it away
+- name: Remove the key
   hccn.cluster.ssh_trust:
     run_id: "{{ run_id }}"
     state: absent
@@ -113,19 +113,19 @@ public_key:
   type: str
   sample: ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ2nq8m1cQ
 host_keys:
-  description: The public keys of this host's own C(sshd), for C(known_hosts).
+  description: The public host keys of this host, for C(known_hosts).
   returned: with O(state=present)
   type: list
   elements: str
   sample: [ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIH2ZyZkFz1]
 removed:
-  description: Runs of which something was removed here.
+  description: Runs whose keys or lines were removed from this host.
   returned: always
   type: list
   elements: str
   sample: [20260103T093000Z-5e6f7a8b]
 others:
-  description: Further runs whose keys are here, with C(run_id) and C(owner). Their time is not over.
+  description: Other runs with keys on this host whose time is not over, with C(run_id) and C(owner).
   returned: always
   type: list
   elements: dict

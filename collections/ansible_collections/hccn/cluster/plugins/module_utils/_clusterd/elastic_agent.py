@@ -50,7 +50,7 @@ def _version(metadata: str) -> Optional[str]:
 
 
 def installed(folder: str) -> Optional[InstalledPackage]:
-    """Return the package in a folder of packages; None if it is not there."""
+    """Return the package in a folder of packages; None if it is not installed there."""
     try:
         names = sorted(os.listdir(folder))
     except OSError:
@@ -71,13 +71,13 @@ def imports(folder: str) -> Iterator[Dict[str, Any]]:
 
 def _problems(packages: Sequence[InstalledPackage], lines: Sequence[Dict[str, Any]]) -> Iterator[Problem]:
     for package in packages:
-        yield Problem("elastic_agent_retired", "warning", "Elastic-Agent %s is installed, which is retired: TaskD takes its place" % (
-            package.version or "of an unknown version"), where=package.path, hint="move the training image to TaskD, then remove the package")
+        yield Problem("elastic_agent_retired", "warning", "Elastic-Agent %s is installed, but it is retired and replaced by TaskD" % (
+            package.version or "of an unknown version"), where=package.path, hint="migrate the training image to TaskD, then remove the package")
     for line in lines:
-        there = bool(packages)
-        yield Problem("elastic_agent_import", "warning" if there else "error", "torch imports Elastic-Agent: %s%s" % (
-            line["text"], "" if there else ", which is not installed, so torchrun fails"), where="%s line %d" % (line["path"], line["line"]),
-            hint="remove this line, or install torch anew")
+        installed_too = bool(packages)
+        yield Problem("elastic_agent_import", "warning" if installed_too else "error", "torch imports Elastic-Agent: %s%s" % (
+            line["text"], "" if installed_too else ", which is not installed, so torchrun fails"), where="%s line %d" % (line["path"], line["line"]),
+            hint="remove this line, or reinstall torch")
 
 
 def inspect(params: Dict[str, Any]) -> Dict[str, Any]:
@@ -85,7 +85,7 @@ def inspect(params: Dict[str, Any]) -> Dict[str, Any]:
     folders: List[str] = params["paths"] or [path for path in sys.path if path and os.path.isdir(path)]
     absent = [path for path in params["paths"] or () if not os.path.isdir(path)]
     if absent:
-        raise InputError("paths: %s is no folder" % absent[0], "name folders such as /usr/lib/python3/dist-packages")
+        raise InputError("paths: %s is not a folder" % absent[0], "name folders such as /usr/lib/python3/dist-packages")
     folders = list(dict.fromkeys(os.path.realpath(path) for path in folders))
     packages = [found for found in map(installed, folders) if found]
     lines = [line for folder in folders for line in imports(folder)]

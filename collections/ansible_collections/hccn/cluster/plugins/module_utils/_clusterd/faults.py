@@ -45,10 +45,10 @@ def _nodes(signal: Mapping[str, Any]) -> List[Dict[str, Any]]:
 def query(channel: Channel, job_id: str, role: str) -> List[Dict[str, Any]]:
     """Return the faults of a job by node, or those of the cluster if ``job_id`` is empty. Raises HccnError."""
     if job_id and not MIN_JOB_ID <= len(job_id) <= MAX_JOB_ID:
-        raise InputError("job_id: ClusterD takes ids of %d to %d characters, %r is none" % (MIN_JOB_ID, MAX_JOB_ID, job_id))
+        raise InputError("job_id: ClusterD accepts ids of %d to %d characters, but %r has %d" % (MIN_JOB_ID, MAX_JOB_ID, job_id, len(job_id)))
     answer = channel.call("fault", "GetFaultMsgSignal", {"jobId": job_id, "role": role})
     if answer["code"] != server_codes.SUCCESS:
-        raise HccnError("refused", "ClusterD does not tell of faults: %s" % server_codes.describe(answer["code"], answer["info"]))
+        raise HccnError("refused", "ClusterD refuses the query of faults: %s" % server_codes.describe(answer["code"], answer["info"]))
     return _nodes(answer["faultSignal"])
 
 
@@ -56,7 +56,7 @@ def watch(channel: Channel, job_id: str, role: str, seconds: float) -> List[Dict
     """Return ``signal_type`` and ``faults`` of the signals that a subscription received within ``seconds``. Raises HccnError."""
     status = channel.call("fault", "Register", {"jobId": job_id, "role": role})
     if status["code"] != server_codes.OK:
-        raise HccnError("refused", "ClusterD does not register for faults: %s" % server_codes.describe(status["code"], status["info"]))
+        raise HccnError("refused", "ClusterD refuses the registration for faults: %s" % server_codes.describe(status["code"], status["info"]))
     stream = channel.stream("fault", "SubscribeFaultMsgSignal", {"jobId": job_id, "role": role}, seconds)
     found: List[Dict[str, Any]] = []
     try:
@@ -69,17 +69,17 @@ def watch(channel: Channel, job_id: str, role: str, seconds: float) -> List[Dict
         if error.code != "deadline":
             raise
         return found
-    raise HccnError("preempted", "the stream of faults ended before its time: another client has registered for the job with this role",
-                    "ask without watch, or with a role of its own")
+    raise HccnError("preempted", "the stream of faults ended early: another client has registered for the job with this role",
+                    "query once without watch, or use another role")
 
 
 def read(params: Mapping[str, Any]) -> Dict[str, Any]:
     """Return the values of clusterd_fault_info. Raises HccnError."""
     seconds = params["watch"]
     if seconds < 0:
-        raise InputError("watch is %d: give seconds, or 0 to ask once" % seconds)
+        raise InputError("watch is %d, it must be a number of seconds, or 0 to query once" % seconds)
     if seconds and not params["confirm"]:
-        raise InputError("watch may end the stream of another subscriber: set confirm to true if that may be")
+        raise InputError("watch may end the stream of another subscriber: set confirm to true to allow this")
     with Channel(options.server_of(params), params["timeout"]) as channel:
         if not seconds:
             return {"faults": query(channel, params["job_id"], params["role"])}

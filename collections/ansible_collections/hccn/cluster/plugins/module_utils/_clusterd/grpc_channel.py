@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""A gRPC channel to ClusterD: plain, TLS or mutual TLS. Every call has a deadline, and every failure becomes one sentence."""
+"""A gRPC channel to ClusterD with plain text, TLS or mutual TLS. Every call has a deadline, and every failure becomes an HccnError."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ KEEPALIVE_S, KEEPALIVE_TIMEOUT_S = 30, 10
 
 @dataclass(frozen=True)
 class Server:
-    """How ClusterD is reached. If ``ca`` is empty, TLS uses the CAs of the system. ``certificate`` and ``key`` are files for mutual TLS."""
+    """The address and TLS options of ClusterD. If ``ca`` is empty, TLS uses the CAs of the system. ``certificate`` and ``key`` are files for mutual TLS."""
 
     address: str
     tls: bool = False
@@ -44,7 +44,7 @@ class Server:
 
     @property
     def target(self) -> str:
-        """Host and port; the port of ClusterD by default."""
+        """Host and port, by default the port of ClusterD."""
         host, colon, port = self.address.rpartition(":")
         if self.address.startswith("[") or self.address.count(":") < 2:
             if colon and is_count(port):
@@ -66,7 +66,7 @@ def _file(option: str, path: str) -> Optional[bytes]:
 def _credentials(server: Server) -> Any:
     """Return the TLS credentials. Raises InputError if a file cannot be read, or only one of certificate and key is given."""
     if bool(server.certificate) != bool(server.key):
-        raise InputError("mutual TLS wants both client_cert and client_key")
+        raise InputError("mutual TLS needs both client_cert and client_key")
     return grpc.ssl_channel_credentials(_file("ca_cert", server.ca), _file("client_key", server.key), _file("client_cert", server.certificate))
 
 
@@ -153,7 +153,7 @@ class Stream:
 _NGINX_BUSY = "http2 header with status: 503"
 """The text of gRPC when limit_conn or limit_req of nginx refuse a request, which therefore did not reach ClusterD."""
 _TOO_MANY_PINGS = "too_many_pings"
-_LIMITS = "ClusterD takes 64 streams a connection, 512 connections from one address and 1024 in all"
+_LIMITS = "ClusterD accepts 64 streams per connection, 512 connections from one address and 1024 connections in total"
 """MaxGRPCConcurrentStreams, MaxIPConnectionLimit, MaxConcurrentLimit. A connection beyond the limit is closed at once, a stream beyond it waits."""
 _CERTIFICATE = ("CERTIFICATE_VERIFY_FAILED", "certificate verify failed", "Peer name", "Hostname Verification Check failed")
 _HANDSHAKE = ("handshake", "SSL_ERROR", "WRONG_VERSION_NUMBER", "CERTIFICATE_REQUIRED", "bad_certificate", "unknown_ca")
@@ -161,20 +161,21 @@ _HANDSHAKE = ("handshake", "SSL_ERROR", "WRONG_VERSION_NUMBER", "CERTIFICATE_REQ
 
 def _unavailable(text: str, target: str, secure: bool) -> HccnError:
     if _NGINX_BUSY in text:
-        return HccnError("rate_limited", "what stands before ClusterD at %s refuses: %s" % (target, text),
-                         "the nginx of its security guide takes 20 requests a second and 20 connections, of all clients together: try again in a second")
+        return HccnError("rate_limited", "the proxy of ClusterD at %s refuses the request: %s" % (target, text),
+                         "the nginx of its security guide accepts 20 requests per second and 20 connections for all clients: try again in a second")
     if _TOO_MANY_PINGS in text.lower().replace(" ", "_"):
-        return HccnError("too_many_pings", "the server at %s closed the connection, for it was pinged too often: %s" % (target, text),
-                         "this client pings every %d s, and ClusterD allows one in 3 s: what stands in between?" % KEEPALIVE_S)
+        return HccnError("too_many_pings", "the server at %s closed the connection because of too many pings: %s" % (target, text),
+                         "this client pings every %d s, and ClusterD allows one ping every 3 s: check the proxies between this host and ClusterD" % KEEPALIVE_S)
     if any(word in text for word in _CERTIFICATE):
         return HccnError("tls_failed", "the certificate of %s is not accepted: %s" % (target, text),
-                         "give the CA that signed it as ca_cert, and as server_name the name that is in it where you reach it by another")
+                         "set ca_cert to the CA that signed the certificate, and server_name to the name in it if it differs from server")
     if any(word in text for word in _HANDSHAKE):
-        return HccnError("tls_failed", "no TLS with %s: %s" % (target, text),
-                         "does it speak TLS there, and does it ask for client_cert and client_key? ClusterD itself has no TLS, its nginx has")
-    hint = "does it run there, and has it no TLS in front?" if not secure else "does it run there, and does it ask for client_cert and client_key?"
+        return HccnError("tls_failed", "the TLS handshake with %s failed: %s" % (target, text),
+                         "check that the server uses TLS, and whether it requires client_cert and client_key. ClusterD has no TLS, only its nginx has")
+    hint = ("check that ClusterD runs at this address, and whether it requires TLS" if not secure
+            else "check that ClusterD runs at this address, and whether it requires client_cert and client_key")
     if "reset by peer" in text:
-        hint += " Or has it as many clients as it takes? " + _LIMITS
+        hint += ". It may also have too many clients: " + _LIMITS
     return HccnError("server_unreachable", "ClusterD at %s cannot be reached or closed the connection: %s" % (target, text), hint)
 
 
@@ -185,16 +186,16 @@ def _error_of_status(code: Any, text: str, path: str, target: str, secure: bool,
         return _unavailable(text, target, secure)
     if code == status.DEADLINE_EXCEEDED:
         return HccnError("deadline", "ClusterD at %s did not answer %s within %g s" % (target, path, seconds),
-                         "is it the right address and port? Through a proxy it may wait for a free stream: " + _LIMITS)
+                         "check address and port. Through a proxy, the call may wait for a free stream: " + _LIMITS)
     if code == status.UNIMPLEMENTED:
-        return HccnError("not_implemented", "the server at %s does not know %s" % (target, path),
-                         "is it ClusterD, and new enough? SwitchNicTrack, faults and jobs came with 7.1.RC1, lists of jobs with 26.0")
+        return HccnError("not_implemented", "the server at %s does not implement %s" % (target, path),
+                         "check that it is ClusterD, and its version: SwitchNicTrack, faults and jobs need 7.1.RC1, lists of jobs need 26.0")
     if code == status.RESOURCE_EXHAUSTED:
-        hint = ("ClusterD takes %d MiB at most: ask for less" % (MAX_SEND >> 20) if "SERVER: Received" in text or "CLIENT: Sent" in text
-                else "ClusterD sends %d MiB at most: what sent this?" % (MAX_RECEIVE >> 20))
+        hint = ("ClusterD accepts at most %d MiB: send a smaller request" % (MAX_SEND >> 20) if "SERVER: Received" in text or "CLIENT: Sent" in text
+                else "ClusterD sends at most %d MiB: check that the server is ClusterD" % (MAX_RECEIVE >> 20))
         return HccnError("too_large", "%s: %s" % (path, text), hint)
     if "qps exceeded" in text or "rate limited" in text:
-        return HccnError("rate_limited", "ClusterD refuses %s: %s" % (path, text), "others ask it a lot, too: try again in a second")
+        return HccnError("rate_limited", "ClusterD refuses %s: %s" % (path, text), "the limit applies to all clients together: try again in a second")
     if code == status.UNKNOWN:
         return HccnError("refused", "ClusterD refuses %s: %s" % (path, text))
     return HccnError("grpc_" + code.name.lower(), "%s at %s: %s" % (path, target, text or code.name))

@@ -30,7 +30,7 @@ def _servers(text: str) -> Optional[List[Dict[str, Any]]]:
         servers = json.loads(text)["server_list"]
         return [_server(server) for server in servers]
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        return None  # any account that may write a ConfigMap with the label may have written it
+        return None  # any account that may write a ConfigMap with the label may have written the text
 
 
 def _server(server: Mapping[str, Any]) -> Dict[str, Any]:
@@ -87,7 +87,7 @@ def over_grpc(channel: Channel, role: str, seconds: float) -> List[Dict[str, Any
     """Return all jobs from the first messages of a subscription. It registers a new client, so the streams of others continue. Raises HccnError."""
     status = channel.call("job", "Register", {"role": role})
     if status["code"] != server_codes.SUCCESS:
-        raise HccnError("refused", "ClusterD does not register %s: %s" % (role, server_codes.describe(status["code"], status["info"])))
+        raise HccnError("refused", "ClusterD refuses the registration of %s: %s" % (role, server_codes.describe(status["code"], status["info"])))
     stream = channel.stream("job", "SubscribeJobSummarySignalList", {"role": role, "clientId": status["clientId"]}, seconds)
     found: Dict[str, Dict[str, Any]] = {}
     try:
@@ -96,7 +96,8 @@ def over_grpc(channel: Channel, role: str, seconds: float) -> List[Dict[str, Any
                 found.setdefault(signal["jobId"], _from_signal(signal))
             if len(found) > MAX_JOBS:
                 stream.close()
-                raise HccnError("unexpected_output", "ClusterD tells of more than %d jobs, and serves no more" % MAX_JOBS, "is it ClusterD?")
+                raise HccnError("unexpected_output", "the server sent more than %d jobs, the maximum of ClusterD" % MAX_JOBS,
+                                "check that the server is ClusterD")
             if len(found) >= message["JobTotalNum"]:
                 stream.close()
                 break
@@ -105,7 +106,7 @@ def over_grpc(channel: Channel, role: str, seconds: float) -> List[Dict[str, Any
         if error.code != "deadline":
             raise
         if found:
-            raise HccnError("incomplete", "ClusterD told of %d jobs within %g s, and of more it did not" % (len(found), seconds), "raise wait") from None
+            raise HccnError("incomplete", "ClusterD sent %d jobs within %g s, but announced more" % (len(found), seconds), "raise wait") from None
     return [found[job_id] for job_id in found]
 
 

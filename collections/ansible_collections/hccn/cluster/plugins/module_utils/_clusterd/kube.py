@@ -36,7 +36,7 @@ MAX_TOKEN = 8192
 CHUNK = 1024 * 1024
 
 _RIGHTS = "the account needs the verbs get and list on it"
-_NARROW = "name a namespace, or raise timeout where the cluster is that large; is it the right kubeconfig and context?"
+_NARROW = "name a namespace, or raise timeout for a large cluster; check kubeconfig and context"
 
 
 class _DeadlineStream(io.RawIOBase):
@@ -75,7 +75,7 @@ class Api:
         self._timeout = timeout
         parts = urlsplit(self._access.server)
         if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise InputError("the kubeconfig's server is no URL of http or https: %r" % self._access.server)
+            raise InputError("the server in the kubeconfig is not an http or https URL: %r" % self._access.server)
         self._parts = parts
         self.namespace = self._access.namespace or "default"
 
@@ -105,7 +105,7 @@ class Api:
                 body = self._body(answer, path, room)
         except (OSError, http.client.HTTPException) as error:
             raise HccnError("kubernetes_unreachable", "the Kubernetes API at %s does not answer: %s" % (self._access.server, _why(error)),
-                            "is it the right kubeconfig and context?") from error
+                            "check kubeconfig and context") from error
         finally:
             connection.close()
         if answer.status != 200:
@@ -115,7 +115,7 @@ class Api:
         except (ValueError, RecursionError):
             document = None
         if not isinstance(document, dict):
-            raise self._unexpected("answered %s with no JSON object" % path)
+            raise self._unexpected("did not answer %s with a JSON object" % path)
         return document, len(body)
 
     def _body(self, answer: http.client.HTTPResponse, path: str, room: int) -> bytes:
@@ -129,8 +129,8 @@ class Api:
             size += len(part)
         raise self._unexpected("sends more than %d MiB for the list %s" % (MAX_BYTES >> 20, path), _NARROW)
 
-    def _unexpected(self, what: str, hint: str = "") -> HccnError:
-        return HccnError("kubernetes_unexpected", "the Kubernetes API at %s %s" % (self._access.server, what), hint)
+    def _unexpected(self, predicate: str, hint: str = "") -> HccnError:
+        return HccnError("kubernetes_unexpected", "the Kubernetes API at %s %s" % (self._access.server, predicate), hint)
 
     def _refused(self, status: int, body: bytes, path: str) -> HccnError:
         try:
@@ -174,15 +174,14 @@ class Api:
             query["continue"] = token
 
     def _late(self, path: str, pages: int, count: int) -> HccnError:
-        return self._unexpected("did not come to the end of the list %s within %g s: %d pages with %d objects so far" % (path, self._timeout, pages, count),
-                                _NARROW)
+        return self._unexpected("did not finish the list %s within %g s: %d pages with %d objects so far" % (path, self._timeout, pages, count), _NARROW)
 
     def _check_going_on(self, path: str, token: str, tokens: Set[str], count: int) -> None:
         """Raise HccnError if the page of ``token`` must not be requested after those of ``tokens``."""
         if len(token) > MAX_TOKEN:
             raise self._unexpected("sends a continue token of %d characters for the list %s" % (len(token), path))
         if token in tokens:
-            raise self._unexpected("sends the same continue token twice for the list %s, which so has no end" % path)
+            raise self._unexpected("sends the same continue token twice for the list %s, which therefore never ends" % path)
         if count > MAX_ITEMS:
             raise self._unexpected("has more than %d objects in the list %s" % (MAX_ITEMS, path), _NARROW)
         if len(tokens) + 1 >= MAX_PAGES:

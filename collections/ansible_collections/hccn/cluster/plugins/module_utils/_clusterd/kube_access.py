@@ -43,12 +43,12 @@ class Access:
     namespace: str = ""
 
 
-def _read(path: str, what: str) -> str:
+def _read(path: str, name: str) -> str:
     try:
         with open(path, encoding="utf-8") as stream:
             return stream.read()
     except (OSError, UnicodeDecodeError) as error:
-        raise InputError("%s %s cannot be read: %s" % (what, path, error)) from error
+        raise InputError("%s %s cannot be read: %s" % (name, path, error)) from error
 
 
 def _named(entries: Any, name: str, kind: str, path: str) -> Mapping[str, Any]:
@@ -71,7 +71,7 @@ class _CredentialFiles:
             try:
                 return self.keep(base64.b64decode(fields[key + "-data"]))
             except ValueError as error:
-                raise InputError("%s-data in the kubeconfig is no base64" % key) from error
+                raise InputError("%s-data in the kubeconfig is not base64" % key) from error
         return os.path.join(self._folder, fields[key]) if fields.get(key) else None
 
     def keep(self, data: bytes) -> str:
@@ -86,7 +86,7 @@ def _credential(plugin: Mapping[str, Any], timeout: float) -> Dict[str, Any]:
     """Return ``status`` of the ExecCredential that the credential plugin of the user prints. Raises HccnError."""
     api = str(plugin.get("apiVersion", ""))
     if not api.startswith(_EXEC_API):
-        raise InputError("the kubeconfig names a credential plugin of %r, not of %s" % (api, _EXEC_API))
+        raise InputError("the credential plugin in the kubeconfig has apiVersion %r, it must begin with %s" % (api, _EXEC_API))
     environment = {str(entry["name"]): str(entry["value"]) for entry in plugin.get("env") or ()}
     environment["KUBERNETES_EXEC_INFO"] = json.dumps({"apiVersion": api, "kind": "ExecCredential", "spec": {"interactive": False}})
     done = process.run([str(plugin.get("command", ""))] + [str(word) for word in plugin.get("args") or ()], timeout, environment)
@@ -97,8 +97,8 @@ def _credential(plugin: Mapping[str, Any], timeout: float) -> Dict[str, Any]:
     except (ValueError, KeyError, TypeError, RecursionError):
         pass
     reason = ending(done.stderr.strip(), 200) or "rc %d" % done.rc
-    raise HccnError("no_credential", "the credential plugin %s of the kubeconfig gave none: %s" % (done.argv[0], reason),
-                    "log in as it wants, then try kubectl get pods")
+    raise HccnError("no_credential", "the credential plugin %s of the kubeconfig returned no credential: %s" % (done.argv[0], reason),
+                    "log in as the plugin requires, and test it with kubectl get pods")
 
 
 def _context(cluster: Mapping[str, Any], user: Mapping[str, Any], files: _CredentialFiles, credential: Mapping[str, Any]) -> ssl.SSLContext:
@@ -119,7 +119,7 @@ def _from_kubeconfig(path: str, wanted: str, timeout: float, kept: List[str]) ->
     try:
         document = yaml.safe_load(_read(path, "the kubeconfig"))
     except yaml.YAMLError as error:
-        raise InputError("the kubeconfig %s is no YAML" % path) from error
+        raise InputError("the kubeconfig %s is not YAML" % path) from error
     if not isinstance(document, dict):
         raise InputError("the kubeconfig %s is empty" % path)
     name = wanted or document.get("current-context") or ""
@@ -128,7 +128,7 @@ def _from_kubeconfig(path: str, wanted: str, timeout: float, kept: List[str]) ->
     user = _named(document.get("users"), context.get("user", ""), "user", path) if context.get("user") else {}
     for fields, key in ((cluster, "proxy-url"), (user, "auth-provider")):
         if fields.get(key):
-            raise InputError("the kubeconfig %s has %s, which is not supported here" % (path, key))
+            raise InputError("the kubeconfig %s has %s, which this collection does not support" % (path, key))
     files = _CredentialFiles(os.path.dirname(os.path.abspath(path)), kept)
     credential = _credential(user["exec"], timeout) if user.get("exec") else {}
     token = credential.get("token") or user.get("token") or ""
@@ -149,7 +149,7 @@ def _from_pod() -> Access:
     try:
         context = ssl.create_default_context(cafile=_POD + "/ca.crt")
     except OSError as error:
-        raise InputError("this pod has no account for the Kubernetes API: %s/ca.crt: %s" % (_POD, error.strerror)) from error
+        raise InputError("this pod has no service account for the Kubernetes API: %s/ca.crt: %s" % (_POD, error.strerror)) from error
     return Access("https://%s:%s" % (name, port), context, _read(_POD + "/token", "the token").strip(), _read(_POD + "/namespace", "the namespace").strip())
 
 
@@ -160,7 +160,7 @@ def find(kubeconfig: str, context: str, timeout: float) -> Access:
     if not named and not os.path.exists(path):
         if "KUBERNETES_SERVICE_HOST" in os.environ:
             return _from_pod()
-        raise HccnError("no_kubernetes", "no kubeconfig: %s is not there, KUBECONFIG is not set, and this is no pod" % path, "give kubeconfig")
+        raise HccnError("no_kubernetes", "no kubeconfig: %s does not exist, KUBECONFIG is not set, and this is not a pod" % path, "set kubeconfig")
     kept: List[str] = []
     try:
         return _from_kubeconfig(path, context, timeout, kept)

@@ -39,11 +39,11 @@ class Leaf(NamedTuple):
         return [device for qdd in self.qdds for _port, device in qdd.ports]
 
 
-def device_id(value: Any, what: str) -> int:
+def device_id(value: Any, option: str) -> int:
     """Return the physical id of an NPU. Raises InputError."""
     text = str(value).strip()
     if isinstance(value, bool) or not is_count(text):
-        raise InputError("%s: %r is no id of an NPU such as 0 or 8" % (what, value))
+        raise InputError("%s: %r is not the id of an NPU, such as 0 or 8" % (option, value))
     return int(text)
 
 
@@ -52,7 +52,7 @@ def _keys(entry: Any, known: Sequence[str], needed: str, where: str) -> Mapping[
         raise InputError("%s has no %s" % (where, needed))
     strange = sorted(set(entry) - set(known))
     if strange:
-        raise InputError("%s: %s is not known; there are %s" % (where, ", ".join(strange), ", ".join(known)))
+        raise InputError("%s: %s is unknown; valid keys are %s" % (where, ", ".join(strange), ", ".join(known)))
     found: Mapping[str, Any] = entry
     return found
 
@@ -61,7 +61,7 @@ def _qdd(entry: Any, where: str) -> Qdd:
     fields = _keys(entry, ("qdd", "backup", "ports"), "qdd", where)
     ports = fields.get("ports")
     if not isinstance(ports, dict) or not ports or not set(ports) <= set(PORTS):
-        raise InputError("%s.ports is to be the NPU of each port, such as {A: 0, B: 8}" % where)
+        raise InputError("%s.ports must contain the NPU of each port, such as {A: 0, B: 8}" % where)
     return Qdd(str(fields["qdd"]), tuple((port, device_id(ports[port], "%s.ports.%s" % (where, port))) for port in PORTS if port in ports),
                str(fields.get("backup") or ""))
 
@@ -74,10 +74,10 @@ def parse(topology: Any) -> List[Leaf]:
         fields = _keys(entry, ("leaf", "backup", "nodes", "qdds"), "leaf", where)
         qdds = fields.get("qdds")
         if not isinstance(qdds, list) or not qdds:
-            raise InputError("%s.qdds is to be a list with the QDDs of the leaf" % where)
+            raise InputError("%s.qdds must be a list with the QDDs of the leaf" % where)
         nodes = fields.get("nodes")
         if nodes is not None and not isinstance(nodes, list):
-            raise InputError("%s.nodes is to be a list of node names" % where)
+            raise InputError("%s.nodes must be a list of node names" % where)
         leaves.append(Leaf(str(fields["leaf"]), str(fields.get("backup") or ""), None if nodes is None else tuple(str(node) for node in nodes),
                            tuple(_qdd(qdd, "%s.qdds[%d]" % (where, number)) for number, qdd in enumerate(qdds))))
     _check_once(leaves)
@@ -94,7 +94,7 @@ def _check_once(leaves: Sequence[Leaf]) -> None:
                     place = "port %s of %s" % (port, qdd.name)
                     other = seen.setdefault((node, device), place)
                     if other != place:
-                        raise InputError("topology: NPU %d%s hangs on %s and on %s" % (device, " of " + node if node else "", other, place))
+                        raise InputError("topology: NPU %d%s is connected to %s and to %s" % (device, " of " + node if node else "", other, place))
 
 
 def leaf_named(leaves: Sequence[Leaf], name: str) -> List[Leaf]:
@@ -138,22 +138,22 @@ def _selected_devices(entry: Mapping[str, Any], leaves: Sequence[Leaf], where: s
         return _by_leaf(leaves, node, str(entry["leaf"]), where)
     if selectors == ["qdd"]:
         return _by_qdd(leaves, node, str(entry["qdd"]), str(entry.get("port") or ""), where)
-    raise InputError("%s: name the NPUs of node %s by one of devices, leaf and qdd" % (where, node))
+    raise InputError("%s: select the NPUs of node %s with exactly one of devices, leaf and qdd" % (where, node))
 
 
 def select(entries: Sequence[Mapping[str, Any]], topology: Any) -> Nics:
     """Return the NPUs of the option ``nics`` by node. Raises InputError for empty lists, duplicates, and names that the topology does not have."""
     leaves = parse(topology)
     if not entries:
-        raise InputError("nics is empty: ClusterD would take that and do nothing")
+        raise InputError("nics is empty: ClusterD would accept the request and do nothing")
     found: Nics = {}
     for place, entry in enumerate(entries):
         where = "nics[%d]" % place
         node = str(entry.get("node") or "")
         if not node:
-            raise InputError("%s has no node: the name that Kubernetes has for it" % where)
+            raise InputError("%s has no node, which is the name of the node in Kubernetes" % where)
         if entry.get("port") and not entry.get("qdd"):
-            raise InputError("%s: a port is one of a qdd" % where)
+            raise InputError("%s: port requires qdd" % where)
         devices = _selected_devices(entry, leaves, where)
         if not devices:
             raise InputError("%s.devices is empty" % where)
@@ -161,7 +161,7 @@ def select(entries: Sequence[Mapping[str, Any]], topology: Any) -> Nics:
     for node, devices in found.items():
         twice = sorted({device for device in devices if devices.count(device) > 1})
         if twice:
-            raise InputError("nics: NPU %s of node %s stands there twice" % (", ".join(map(str, twice)), node))
+            raise InputError("nics: NPU %s of node %s is listed twice" % (", ".join(map(str, twice)), node))
     return found
 
 

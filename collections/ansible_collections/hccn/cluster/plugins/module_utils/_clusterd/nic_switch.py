@@ -51,11 +51,11 @@ class Outcome(NamedTuple):
             return ""
         if self.status == REFUSED and self.code is not None:
             hint = server_codes.explain(self.code).get("hint")
-            return "ClusterD refused, nothing was switched: %s%s" % (server_codes.describe(self.code, self.info), " (%s)" % hint if hint else "")
+            return "ClusterD refused the switch, nothing was switched: %s%s" % (server_codes.describe(self.code, self.info), " (%s)" % hint if hint else "")
         if self.status == FAILED:
             return "the switch failed: %s: %s" % (self.result, server_codes.explain_switch_failure(self.result))
-        return ("the switch was %s, and how it went is not known: %s. Look at the job and at ClusterD's log before anything else: it is not to be "
-                "sent again" % ("sent" if self.code is None else "handed out", self.why))
+        return ("the switch was %s, but its result is unknown: %s. Check the job and the log of ClusterD first, and do not send the request again "
+                "before" % ("sent" if self.code is None else "accepted", self.why))
 
 
 def request(job_id: str, nics: Nics, direction: str) -> Dict[str, Any]:
@@ -98,16 +98,16 @@ def switch(channel: Channel, message: Mapping[str, Any], seconds: float) -> Outc
     except HccnError as error:
         if not _may_have_been_received(error):
             raise
-        return Outcome(UNKNOWN, None, "", "", error.message)
+        return Outcome(UNKNOWN, code=None, info="", result="", why=error.message)
     code, info = answer["code"], answer["info"]
     if code != server_codes.OK:
-        return Outcome(REFUSED, code, info, "")
+        return Outcome(REFUSED, code=code, info=info, result="")
     try:
         text = _result(channel, message["jobID"], seconds)
     except HccnError as error:
         why = "no result within %g s" % seconds if error.code == "deadline" else error.message
-        return Outcome(UNKNOWN, code, info, "", why)
-    return Outcome(FINISHED if text == server_codes.SWITCH_FINISHED else FAILED, code, info, text)
+        return Outcome(UNKNOWN, code=code, info=info, result="", why=why)
+    return Outcome(FINISHED if text == server_codes.SWITCH_FINISHED else FAILED, code=code, info=info, result=text)
 
 
 def _api(params: Mapping[str, Any]) -> kube.Api:
@@ -134,7 +134,7 @@ def change(params: Mapping[str, Any], check_mode: bool) -> Dict[str, Any]:
     if check_mode:
         return dict(result, changed=True, status=FORESEEN)
     if not params["confirm"]:
-        raise InputError("nothing was switched: a switch that fails can end the training job. Set confirm to true if that may be")
+        raise InputError("nothing was switched: a failed switch can end the training job. Set confirm to true to allow this")
     with Channel(options.server_of(params), params["timeout"]) as channel:
         outcome = switch(channel, message, params["wait"])
     result.update(changed=outcome.distributed, status=outcome.status, info=outcome.info, result=outcome.result)

@@ -36,8 +36,8 @@ def topology_option() -> Dict[str, Any]:
 
 
 def server_of(params: Mapping[str, Any]) -> grpc_channel.Server:
-    return grpc_channel.Server(params["server"], params["tls"], params["ca_cert"] or "", params["client_cert"] or "", params["client_key"] or "",
-                               params["server_name"] or "")
+    return grpc_channel.Server(address=params["server"], tls=params["tls"], ca=params["ca_cert"] or "", certificate=params["client_cert"] or "",
+                               key=params["client_key"] or "", name=params["server_name"] or "")
 
 
 def api_of(params: Mapping[str, Any]) -> kube.Api:

@@ -38,14 +38,14 @@ class Prechecks(NamedTuple):
 
 def _link(node: str, device: int, known: Mapping[int, Any]) -> Optional[Problem]:
     if device not in known:
-        return Problem("link", "error", "the host of node %s has no NPU %d" % (node, device), host=node, device=device, hint="name the NPUs that it has")
+        return Problem("link", "error", "the host of node %s has no NPU %d" % (node, device), host=node, device=device, hint="select NPUs of this host")
     if known[device] == "up":
         return None
     if known[device] is None:
         return Problem("link", "error", "the link of NPU %d on node %s could not be read" % (device, node), host=node, device=device,
-                       hint="see errors of hccn.cluster.device_info there")
+                       hint="see errors in the result of hccn.cluster.device_info on this host")
     return Problem("link", "error", "the link of NPU %d on node %s is %s: the switch would fail" % (device, node, str(known[device]).upper()), host=node,
-                   device=device, hint="mend the link, or leave this NPU out")
+                   device=device, hint="repair the link, or exclude this NPU")
 
 
 def _first_line(message: Any) -> str:
@@ -55,7 +55,7 @@ def _first_line(message: Any) -> str:
 
 def links(nics: Nics, nodes: Mapping[str, Any]) -> Prechecks:
     """Check the links. ``nodes`` are results of device_info by node. A failed result or a lost host forbids the switch; no result leaves it unchecked."""
-    prechecks = Prechecks([], [], [])
+    prechecks = Prechecks(problems=[], checked=[], unchecked=[])
     for node, devices in nics.items():
         names = "the links of NPU %s on node %s" % (", ".join(map(str, devices)), node)
         if not nodes.get(node):
@@ -64,7 +64,7 @@ def links(nics: Nics, nodes: Mapping[str, Any]) -> Prechecks:
         entries = nodes[node].get("devices")
         if not isinstance(entries, list):
             prechecks.problems.append(Problem("link", "error", "%s could not be read: %s" % (names, _first_line(nodes[node].get("msg"))), host=node,
-                                              hint="see why hccn.cluster.device_info fails there, or leave the node out"))
+                                              hint="find out why hccn.cluster.device_info fails on this host, or exclude the node"))
             continue
         known = {entry.get("id"): entry.get("link") for entry in entries}
         found = [problem for problem in (_link(node, device, known) for device in devices) if problem]
@@ -81,10 +81,11 @@ def _of_job(item: Dict[str, Any], job_id: str) -> bool:
 
 def job(api: kube.Api, namespace: str, job_id: str) -> Prechecks:
     """Check process-level recovery and the phase of the PodGroup of the job. Raises HccnError."""
-    prechecks = Prechecks([], [], [])
+    prechecks = Prechecks(problems=[], checked=[], unchecked=[])
     groups = [item for item in api.items(POD_GROUPS, "podgroups", namespace) if _of_job(item, job_id)]
     if not groups:
-        return Prechecks([], [], ["process-level recovery of the job: no PodGroup belongs to %s" % job_id, "the job is running: no PodGroup tells"])
+        return Prechecks(problems=[], checked=[], unchecked=["process-level recovery of the job: no PodGroup belongs to %s" % job_id,
+                                                             "the job is running: no PodGroup belongs to %s" % job_id])
     name, value = kube.name_of(groups[0]), kube.labels_of(groups[0]).get(RECOVERY_LABEL)
     if value == RECOVERY_ON:
         prechecks.checked.append("process-level recovery is on (PodGroup %s)" % name)
@@ -92,22 +93,23 @@ def job(api: kube.Api, namespace: str, job_id: str) -> Prechecks:
         prechecks.problems.append(Problem(
             "process_recovery", "error", "process-level recovery of the job is off: the PodGroup %s has %s" % (
                 name, "no label %s" % RECOVERY_LABEL if value is None else "the label %s=%s" % (RECOVERY_LABEL, value)),
-            where=name, hint="start the job with the label %s=%s; \"pause\" is there while ClusterD recovers it" % (RECOVERY_LABEL, RECOVERY_ON)))
+            where=name, hint="start the job with the label %s=%s; the value \"pause\" means that ClusterD is recovering it" % (RECOVERY_LABEL, RECOVERY_ON)))
     phase = (groups[0].get("status") or {}).get("phase")
     if phase == RUNNING:
         prechecks.checked.append("the job is running (PodGroup %s)" % name)
     else:
         prechecks.problems.append(Problem("job_running", "error", "the job is not running: its PodGroup %s is %s" % (name, phase or "without a phase"),
-                                          where=name, hint="switch while training iterates"))
+                                          where=name, hint="switch while the job is training"))
     return prechecks
 
 
-def run(nics: Nics, nodes: Mapping[str, Any], reach: Any, namespace: str, job_id: str) -> Prechecks:
-    """Run all checks. ``reach`` returns the Kubernetes API; if it raises HccnError, the checks of the job are unchecked."""
+def run(nics: Nics, nodes: Mapping[str, Any], make_api: Any, namespace: str, job_id: str) -> Prechecks:
+    """Run all checks. ``make_api`` returns the Kubernetes API; if it raises HccnError, the checks of the job are unchecked."""
     found = links(nics, nodes)
     try:
-        of_job = job(reach(), namespace, job_id)
+        of_job = job(make_api(), namespace, job_id)
     except HccnError as error:
-        why = error.message
-        of_job = Prechecks([], [], ["process-level recovery of the job: " + why, "the job is running: " + why])
-    return Prechecks(found.problems + of_job.problems, found.checked + of_job.checked, found.unchecked + of_job.unchecked + list(ALWAYS_UNCHECKED))
+        reason = error.message
+        of_job = Prechecks(problems=[], checked=[], unchecked=["process-level recovery of the job: " + reason, "the job is running: " + reason])
+    return Prechecks(problems=found.problems + of_job.problems, checked=found.checked + of_job.checked,
+                     unchecked=found.unchecked + of_job.unchecked + list(ALWAYS_UNCHECKED))

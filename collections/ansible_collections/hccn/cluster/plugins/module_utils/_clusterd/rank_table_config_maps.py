@@ -63,11 +63,11 @@ def _require_servers(table: Mapping[str, Any]) -> None:
         return
     servers = table.get("server_list")
     if not isinstance(servers, list) or not all(isinstance(server, dict) for server in servers):
-        raise ParseError("the rank table is completed, and its server_list is no list of servers")
+        raise ParseError("the rank table is completed, but its server_list is not a list of servers")
     for server in servers:
         devices = server.get("device", [])
         if not isinstance(devices, list) or not all(isinstance(device, dict) for device in devices):
-            raise ParseError("the device of a server in the rank table is no list of devices")
+            raise ParseError("the key device of a server in the rank table is not a list of devices")
 
 
 def instances(api: kube.Api, namespace: str, job_id: str, job_name: str) -> List[Instance]:
@@ -77,9 +77,9 @@ def instances(api: kube.Api, namespace: str, job_id: str, job_name: str) -> List
     if job_name:
         found = [item for item in found if item["metadata"]["name"] == PREFIX + job_name]
     if not found:
-        what = "%s%s" % (PREFIX, job_name or "*") + (" with the label %s=%s" % (JOB_LABEL, job_id) if job_id else "")
-        raise HccnError("no_rank_table", "there is no ConfigMap %s in the namespace %s" % (what, namespace),
-                        "Ascend Operator makes it for jobs that mount it; is it the right namespace?")
+        name = "%s%s" % (PREFIX, job_name or "*") + (" with the label %s=%s" % (JOB_LABEL, job_id) if job_id else "")
+        raise HccnError("no_rank_table", "there is no ConfigMap %s in the namespace %s" % (name, namespace),
+                        "check the namespace; Ascend Operator creates the ConfigMap for jobs that mount it")
     return [_instance(item) for item in sorted(found, key=kube.name_of)]
 
 
@@ -125,7 +125,7 @@ def _labels_wrong(instance: Instance) -> Optional[Problem]:
         return None
     reason = "both labels %s and %s" % (SINGLE_NODE, CROSS_NODE) if modes else "neither label %s nor %s" % (SINGLE_NODE, CROSS_NODE)
     return Problem("deploy_server_label", "error", "the ConfigMap has %s: ClusterD sends no table of this job at all" % reason, where=instance.name,
-                   hint="label the instance as MindIE-Motor's deployment does", reader="clusterd")
+                   hint="label the instance as the deployment of MindIE-Motor does", reader="clusterd")
 
 
 def _left_out(found: Sequence[Instance]) -> Iterator[Problem]:
@@ -135,8 +135,8 @@ def _left_out(found: Sequence[Instance]) -> Iterator[Problem]:
             yield wrong
         yield from one.problems
         if not one.completed and not one.problems:
-            yield Problem("instance_incomplete", "warning", "the instance is %s, so it is not in the table; ClusterD leaves it out without a word"
-                          % (one.table.get("status") or "without a status"), where=one.name, hint="wait until its pods are placed", reader="clusterd")
+            yield Problem("instance_incomplete", "warning", "the instance is %s, so it is not in the table; ClusterD omits it without an error"
+                          % (one.table.get("status") or "without a status"), where=one.name, hint="wait until its pods are scheduled", reader="clusterd")
 
 
 def global_of(api: kube.Api, namespace: str, job_id: str, found: Sequence[Instance]) -> Tuple[Dict[str, Any], List[Problem]]:
@@ -145,18 +145,18 @@ def global_of(api: kube.Api, namespace: str, job_id: str, found: Sequence[Instan
     complete = [one for one in found if one.completed]
     if not complete:
         raise HccnError("no_rank_table", "no instance of job %s is complete yet: %s" % (job_id, ", ".join(one.name for one in found)),
-                        "wait until their pods are placed")
+                        "wait until their pods are scheduled")
     pods = _pods(api, namespace, job_id)
     groups: List[Dict[str, Any]] = []
     for group, app in ((global_table.COORDINATOR, COORDINATOR_APP), (global_table.CONTROLLER, CONTROLLER_APP)):
         if not pods[app]:
-            problems.append(Problem("app_missing", "error", "no pod of %s with the label %s=%s is placed: ClusterD sends no table without" % (
-                app, JOB_LABEL, job_id), hint="wait for the pod, or see why it is not placed", reader="clusterd"))
+            problems.append(Problem("app_missing", "error", "no pod of %s with the label %s=%s is scheduled: ClusterD sends no table without it" % (
+                app, JOB_LABEL, job_id), hint="wait for the pod, or find out why it is not scheduled", reader="clusterd"))
         groups.append({"group_id": group, "server_count": str(len(pods[app])), "server_list": pods[app]})
     single = SINGLE_NODE in complete[0].labels
     versions = sorted({str(one.table.get("version", "")) for one in complete})
     if len(versions) > 1:
-        problems.append(Problem("versions_differ", "error", "the instances have tables of the versions %s: ClusterD takes that of one of them" % (
+        problems.append(Problem("versions_differ", "error", "the instances have tables of the versions %s: ClusterD uses the version of one of them" % (
             " and ".join(versions)), reader="clusterd"))
     table = {"version": _SINGLE_NODE_VERSION if single else str(complete[0].table.get("version", "")), "status": COMPLETED,
              "server_group_list": groups + list(_groups(complete))}
@@ -168,6 +168,7 @@ def single_of(found: Sequence[Instance]) -> Tuple[Dict[str, Any], List[Problem]]
     one = found[0]
     if one.problems or not one.completed:
         reason = one.problems[0].message if one.problems else "it is %s" % (one.table.get("status") or "without a status")
-        raise HccnError("no_rank_table", "the ConfigMap %s holds no complete table: %s" % (one.name, reason), "wait until the job's pods are placed")
+        raise HccnError("no_rank_table", "the ConfigMap %s contains no complete table: %s" % (one.name, reason),
+                        "wait until the pods of the job are scheduled")
     table = dict(one.table)
     return table, checks.check(table, ["hccl"])

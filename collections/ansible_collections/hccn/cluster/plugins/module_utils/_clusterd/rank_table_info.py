@@ -13,7 +13,7 @@ from .._rank_table import checks
 from . import options, rank_table_config_maps, rank_table_stream
 from .grpc_channel import Channel
 
-NOT_ASKED = "the rank table itself: ClusterD is not asked in check mode, since that ends the stream of the job's subscriber; source configmap foresees it"
+NOT_QUERIED = "the rank table: ClusterD is not queried in check mode, since that ends the stream of the job's subscriber; use source configmap instead"
 
 
 def _from_config_maps(params: Mapping[str, Any]) -> Dict[str, Any]:
@@ -26,14 +26,14 @@ def _from_config_maps(params: Mapping[str, Any]) -> Dict[str, Any]:
 
 def _over_grpc(params: Mapping[str, Any], check_mode: bool) -> Dict[str, Any]:
     if not params["confirm"]:
-        raise InputError("source grpc registers for the job, and that ends the stream of its present subscriber: set confirm to true if that may be, "
+        raise InputError("source grpc registers for the job, which ends the stream of its present subscriber: set confirm to true to allow this, "
                          "or use source configmap")
     if params["wait"] < 1 or params["settle"] < 0:
-        raise InputError("wait is to be 1 s or more, settle 0 s or more")
+        raise InputError("wait must be 1 s or more, and settle 0 s or more")
     # Opening the channel reads the TLS files; only the first call connects.
     with Channel(options.server_of(params), params["timeout"]) as channel:
         if check_mode:
-            return {"messages": [], "received": 0, "preempted": False, "problems": [], "unchecked": [NOT_ASKED]}
+            return {"messages": [], "received": 0, "preempted": False, "problems": [], "unchecked": [NOT_QUERIED]}
         received = rank_table_stream.subscribe(channel, params["job_id"], params["role"], params["wait"], params["settle"])
     return {"rank_table": received.table, "messages": received.messages, "received": received.received, "preempted": received.preempted,
             "problems": checks.check(received.table, ["mindie_motor"])}

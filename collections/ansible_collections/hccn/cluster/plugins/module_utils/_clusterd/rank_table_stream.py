@@ -58,13 +58,13 @@ def _summary(table: Mapping[str, Any], after: float, duplicate: bool) -> Dict[st
 
 def _silent(job_id: str, seconds: float) -> HccnError:
     return HccnError("silent", "ClusterD sent no rank table of job %s within %g s, and no reason" % (job_id, seconds),
-                     "it sends none for a job that it does not know, that is not of MindIE, or of which no instance, coordinator or controller is complete: "
-                     "look with source configmap, which tells what is missing")
+                     "it sends none for an unknown job, a job that is not of MindIE, and a job without a complete instance, coordinator or controller: "
+                     "use source configmap to see what is missing")
 
 
 def _preempted(job_id: str) -> HccnError:
-    return HccnError("preempted", "the stream of job %s ended before a rank table came: another client has registered for the job" % job_id,
-                     "the job's own controller registers anew, too: use source configmap, which takes nothing from it")
+    return HccnError("preempted", "the stream of job %s ended before a rank table was received: another client has registered for the job" % job_id,
+                     "it may be the controller of the job, which registers again: use source configmap, which does not end its stream")
 
 
 class _Listener:
@@ -82,7 +82,7 @@ class _Listener:
         try:
             table = document.parse(message["rankTable"])
         except ParseError as error:
-            raise HccnError("unexpected_output", "ClusterD sent no rank table for job %s: %s" % (self._job_id, error.message)) from None
+            raise HccnError("unexpected_output", "ClusterD sent an invalid rank table for job %s: %s" % (self._job_id, error.message)) from None
         content = comparable_content(table)
         self.received += 1
         if self.received <= MAX_MESSAGES:
@@ -120,7 +120,7 @@ def subscribe(channel: Channel, job_id: str, role: str, seconds: float, settle: 
     request = {"jobId": job_id, "role": role}
     status = channel.call("config", "Register", request)
     if status["code"] != server_codes.OK:
-        raise HccnError("refused", "ClusterD does not register for job %s: %s" % (job_id, server_codes.describe(status["code"], status["info"])))
+        raise HccnError("refused", "ClusterD refuses the registration for job %s: %s" % (job_id, server_codes.describe(status["code"], status["info"])))
     listener = _Listener(job_id, settle)
     ended = listener.listen(channel.stream("config", "SubscribeRankTable", request, seconds), seconds)
     if listener.table is None:

@@ -21,29 +21,29 @@ class ServerCode(NamedTuple):
     retryable: bool = False
 
 
-_RECOVERY = "switch process-level recovery on for the job (label process-recover-enable of its PodGroup) and start it anew"
+_RECOVERY = "enable process-level recovery for the job (label process-recover-enable of its PodGroup) and restart it"
 _LATER = "try again later"
 
 CODES: Mapping[int, ServerCode] = {
-    0: ServerCode("OK", "taken"),
+    0: ServerCode("OK", "accepted"),
     200: ServerCode("SuccessCode", "answered"),
     201: ServerCode("ExitIsolateRanksCode", "the isolated ranks were ended"),
-    400: ServerCode("UnRegistry", "the job or client is not registered", "is the id right, and does ClusterD know the job?"),
-    401: ServerCode("OrderMix", "the call came out of the order of the state machine"),
+    400: ServerCode("UnRegistry", "the job or client is not registered", "check the id, and whether ClusterD has the job"),
+    401: ServerCode("OrderMix", "the call does not match the state of the state machine"),
     402: ServerCode("JobNotExist", "there is no such job", "the id of a job is the UID of its Kubernetes object"),
     403: ServerCode("ProcessRecoverEnableOff", "process-level recovery is off (the document calls it ProcessRescheduleOff)", _RECOVERY),
-    404: ServerCode("ProcessNotReady", "the training process is not up", "wait until the job trains"),
+    404: ServerCode("ProcessNotReady", "the training process is not running", "wait until the job is training"),
     405: ServerCode("RecoverableRetryError", "cleaning the device failed"),
     406: ServerCode("UnRecoverableRetryError", "stopping the device failed"),
     407: ServerCode("DumpError", "the dying checkpoint was not saved"),
     408: ServerCode("UnInit", "the job was not initialised for recovery"),
     409: ServerCode("InvalidReqParam", "a parameter of the request is invalid"),
     410: ServerCode("InvalidReqRate", "the rate of requests is invalid"),
-    411: ServerCode("OMIsRunning", "the job is being switched or recovered already", "wait for its end, then look anew: nothing was switched by this call"),
+    411: ServerCode("OMIsRunning", "the job is already being switched or recovered", "wait until this has ended and check the job; this call switched nothing"),
     413: ServerCode("OMParamInvalid", "the request does not fit the job"),
     429: ServerCode("RateLimitedCode", "too many requests or clients", "wait a second"),
-    499: ServerCode("ClientError", "failed for another reason (UnRecoverTrainError has this number, too)"),
-    500: ServerCode("OutOfMaxServeJobs", "ClusterD serves 10000 jobs already", _LATER, True),
+    499: ServerCode("ClientError", "failed for another reason (UnRecoverTrainError has the same number)"),
+    500: ServerCode("OutOfMaxServeJobs", "ClusterD already serves 10000 jobs", _LATER, True),
     501: ServerCode("OperateConfigMapError", "a ConfigMap could not be read or written", _LATER, True),
     502: ServerCode("OperatePodGroupError", "the PodGroup could not be read or written", _LATER, True),
     503: ServerCode("ScheduleTimeout", "pods were not scheduled in time", _LATER, True),
@@ -51,10 +51,10 @@ CODES: Mapping[int, ServerCode] = {
     505: ServerCode("EventQueueBusy", "the event of the state machine was not enqueued", _LATER, True),
     506: ServerCode("ControllerEventCancel", "the state machine has ended", _LATER, True),
     507: ServerCode("WaitReportTimeout", "the training process did not report in time", _LATER, True),
-    508: ServerCode("WaitPlatStrategyTimeout", "the platform did not name its strategy in time", _LATER, True),
+    508: ServerCode("WaitPlatStrategyTimeout", "the platform did not send its strategy in time", _LATER, True),
     509: ServerCode("WriteConfirmFaultOrWaitPlatResultFault", "the platform's fault information is wrong", _LATER, True),
     510: ServerCode("HCCLRoutingConvergenceFail", "the routes of HCCL did not converge", _LATER, True),
-    599: ServerCode("ServerInnerError", "ClusterD failed inside", "read ClusterD's log", True),
+    599: ServerCode("ServerInnerError", "internal error of ClusterD", "see the log of ClusterD", True),
 }
 
 OK = 0
@@ -65,7 +65,7 @@ def explain(code: int) -> Dict[str, object]:
     """Return ``name``, ``meaning``, ``retryable`` and, if there is one, ``hint`` of a code, even if it is unknown."""
     found = CODES.get(code)
     if found is None:
-        return {"name": "unknown", "meaning": "a code that neither the document nor the server's source has", "retryable": False}
+        return {"name": "unknown", "meaning": "a code that is neither in the documentation nor in the source of ClusterD", "retryable": False}
     explanation: Dict[str, object] = {"name": found.name, "meaning": found.meaning, "retryable": found.retryable}
     if found.hint:
         explanation["hint"] = found.hint
@@ -81,11 +81,11 @@ def describe(code: int, info: str) -> str:
 SWITCH_FINISHED = "switch nic finish"
 """The text of a successful switch."""
 
-_INSPECT_JOB = "look at the job before anything else: a failed switch can end it, and each saves a checkpoint"
+_INSPECT_JOB = "check the job first: a failed switch can end it, and every switch saves a checkpoint"
 
 _NOT_PAUSED = "training was not paused, so no NPU was switched"
-_NOT_SWITCHED = "the NPUs were not all switched"
-_NOT_RESUMED = "the NPUs were switched, but training does not go on"
+_NOT_SWITCHED = "not all NPUs were switched"
+_NOT_RESUMED = "the NPUs were switched, but training does not continue"
 
 SWITCH_FAILURES: Mapping[str, str] = {
     "pause train failed, job service not ready": _NOT_PAUSED + ": no MindIO of the job answered",
@@ -98,8 +98,8 @@ SWITCH_FAILURES: Mapping[str, str] = {
     "continue train failed, job service not ready": _NOT_RESUMED + ": no MindIO of the job answers",
     "switch nic failed, continue train failed": _NOT_RESUMED,
     "switch nic failed, continue train timeout": _NOT_RESUMED + " within the time that ClusterD waits",
-    "send switch nic signal failed, please check manually": "ClusterD could not tell the job to switch, so what was done is not known",
-    "report switch nic result timeout, please check manually": "no result within the time that ClusterD waits, so what was done is not known",
+    "send switch nic signal failed, please check manually": "ClusterD could not send the switch to the job, so its result is unknown",
+    "report switch nic result timeout, please check manually": "no result within the time that ClusterD waits, so it is unknown what was switched",
 }
 """The texts that ClusterD sends for failed switches, with their meaning."""
 
@@ -108,4 +108,4 @@ def explain_switch_failure(text: str) -> Optional[str]:
     """Return what the text of a failed switch means and what to do; None for a successful switch."""
     if text == SWITCH_FINISHED:
         return None
-    return "%s; %s" % (SWITCH_FAILURES.get(text, "a text that the server's source does not have"), _INSPECT_JOB)
+    return "%s; %s" % (SWITCH_FAILURES.get(text, "a text that is not in the source of ClusterD"), _INSPECT_JOB)

@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""Run a process in the background that outlives the module.
+"""Run a background process that outlives the module.
 
-It forks and never executes: once the module returns, its archive is deleted, and with it all code that is not imported yet. Ansible waits until the
-streams of the module are closed, so the process keeps none of them open.
+The process is forked without exec, since the archive of the module, with all code that is not imported yet, is deleted when the module returns.
+Ansible waits until the streams of the module are closed, so the process keeps none of them open.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ Work = Callable[[Callable[[], None]], None]
 
 
 def detach(work: Work, keep: Sequence[int]) -> None:
-    """Run ``work(ready)`` in a process with a session of its own and none of this process's streams; return once it has called ``ready``.
+    """Run ``work(ready)`` in a process with a new session, and return once it has called ``ready``.
 
-    Descriptors other than ``keep`` become /dev/null. Raises HccnError ``not_started``.
+    All descriptors except ``keep`` are replaced by /dev/null. Raises HccnError ``not_started``.
     """
     reading, writing = os.pipe()
     child = os.fork()
@@ -31,10 +31,10 @@ def detach(work: Work, keep: Sequence[int]) -> None:
         _become_daemon(work, [writing, *keep], writing)
     os.close(writing)
     os.waitpid(child, 0)
-    begun = select.select([reading], [], [], START_SECONDS)[0] and os.read(reading, 1)
+    started = select.select([reading], [], [], START_SECONDS)[0] and os.read(reading, 1)
     os.close(reading)
-    if not begun:
-        raise HccnError("not_started", "the process that goes on in the background ended before it began", "look at this host's log and its free memory")
+    if not started:
+        raise HccnError("not_started", "the background process ended before it was ready", "check the system log and the free memory of this host")
 
 
 def _become_daemon(work: Work, keep: Sequence[int], writing: int) -> None:
@@ -47,13 +47,13 @@ def _become_daemon(work: Work, keep: Sequence[int], writing: int) -> None:
         os.setsid()
         if os.fork() == 0:
             os.chdir("/")
-            _leave_streams(keep)
+            _release_streams(keep)
             work(ready)
     finally:
         os._exit(0)
 
 
-def _leave_streams(keep: Sequence[int]) -> None:
+def _release_streams(keep: Sequence[int]) -> None:
     """Replace inherited descriptors by /dev/null instead of closing them, since Python objects may close these numbers later."""
     null = os.open(os.devnull, os.O_RDWR)
     for name in os.listdir("/proc/self/fd"):

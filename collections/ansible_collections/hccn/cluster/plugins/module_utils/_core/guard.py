@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""The guard: a process forked before any side effect, which cleans up when the worker dies, also by SIGKILL.
+"""The guard: a process that is forked before any side effect and cleans up if the worker dies, even by SIGKILL.
 
-It holds the read end of a pipe. The worker writes "done" when everything is restored; an end of file without it means that the worker has died.
-Then the guard kills, by pid, every process that carries the mark of this run in its environment, and runs the cleanup commands.
+The guard holds the read end of a pipe. The worker writes "done" when everything is restored. An end of file without it means that the worker has
+died. Then the guard kills, by pid, every process with the mark of this run in its environment, and runs the cleanup commands.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ def _has_no_memory(pid: int) -> bool:
 
 
 def _environment(pid: int) -> bytes:
-    """Return the environment of a process, read again while the kernel shows neither an environment nor a command line.
+    """Return the environment of a process. Retry while the kernel shows neither an environment nor a command line, as during an exec.
 
-    That is the state during an exec, which Popen already knows of. Raises OSError where the process has ended or this user may not read it.
+    Raises OSError if the process has ended or this user may not read it.
     """
     for _attempt in range(_EXEC_READS):
         seen = _read(pid, "environ")
@@ -57,8 +57,8 @@ def _environment(pid: int) -> bytes:
     return _read(pid, "environ")
 
 
-def marked(mark: str) -> List[int]:
-    """Return the pids of the processes whose environment holds ``MARK=mark``, of those that this user may read."""
+def marked_pids(mark: str) -> List[int]:
+    """Return the pids of processes whose environment contains ``MARK=mark``, of those that this user may read."""
     needle = ("%s=%s" % (MARK, mark)).encode()
     found = []
     for pid in procfs.pids():
@@ -72,8 +72,8 @@ def marked(mark: str) -> List[int]:
     return found
 
 
-def is_own(pid: int) -> bool:
-    """Return True if the guard of this process would end the process: it is a child of the same run."""
+def belongs_to_run(pid: int) -> bool:
+    """Return True if a process belongs to the same run as this process, so that the same guard would kill it."""
     mark = os.environ.get(MARK)
     try:
         return mark is not None and ("%s=%s" % (MARK, mark)).encode() in _environment(pid).split(b"\0")
@@ -81,22 +81,22 @@ def is_own(pid: int) -> bool:
         return False
 
 
-def end_marked(mark: str, written: Optional[str] = None) -> None:
-    """Kill the processes with the mark until two scans in a row find none: at the first, a child may be between fork and exec.
+def kill_marked(mark: str, written: Optional[str] = None) -> None:
+    """Kill the processes with the mark, until two scans in a row find none, since a child may be between fork and exec during the first scan.
 
-    ``written``: a file that the children rewrite in place while they hold its flock. The flock is taken first, so that none is killed between truncating
-    and writing. A child that holds it longer than _LOCK_SECONDS hangs, and is killed nevertheless.
+    ``written``: a file that the children rewrite in place while they hold its flock. The flock is acquired first, so that no child is killed between
+    truncating and writing. A child that holds it for more than _LOCK_SECONDS is assumed to hang, and is killed as well.
     """
     held = _locked(written)
     try:
-        _kill_marked(mark)
+        _kill_until_none_is_left(mark)
     finally:
         if held is not None:
             os.close(held)
 
 
 def _locked(path: Optional[str]) -> Optional[int]:
-    """Return a descriptor that holds the flock of a file; None where the file cannot be locked, or not in that time."""
+    """Return a descriptor that holds the flock of a file, None if the file could not be locked within _LOCK_SECONDS."""
     try:
         found = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK) if path else None
     except (OSError, ValueError):
@@ -112,11 +112,11 @@ def _locked(path: Optional[str]) -> Optional[int]:
     return None
 
 
-def _kill_marked(mark: str) -> None:
+def _kill_until_none_is_left(mark: str) -> None:
     deadline = time.monotonic() + _SCAN_SECONDS
     quiet = 0
     while quiet < 2 and time.monotonic() < deadline:
-        pids = marked(mark)
+        pids = marked_pids(mark)
         for pid in pids:
             try:
                 os.kill(pid, signal.SIGKILL)
@@ -128,7 +128,7 @@ def _kill_marked(mark: str) -> None:
 
 
 def run_quietly(argv: Sequence[str]) -> None:
-    """Run a cleanup command, with a deadline of its own and without temporary files, and ignore whether it succeeds."""
+    """Run a cleanup command with a timeout and without temporary files, and ignore failures."""
     try:
         subprocess.run(list(argv), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=_CLEANUP_TIMEOUT, check=False)
     except (OSError, ValueError, subprocess.SubprocessError):
@@ -136,11 +136,11 @@ def run_quietly(argv: Sequence[str]) -> None:
 
 
 class Guard:
-    """``with Guard(cleanup=[argv, ...], deadline=seconds):`` around everything that starts children or changes a setting.
+    """A context manager around all code that starts children or changes settings: ``with Guard(cleanup=[argv, ...], deadline=seconds):``.
 
-    Leaving the block, also by an exception, ends the marked children and runs the cleanup in this process. If this process is killed or ``deadline``
-    passes, the guard does so. ``cleanup``: argv lists, each with a deadline of its own, or functions that return by themselves and import nothing, since
-    they run in the forked guard. ``written``: see end_marked.
+    On exit, also by an exception, this process kills the marked children and runs the cleanup. If this process is killed or ``deadline`` seconds pass,
+    the guard does so. ``cleanup``: argv lists, each with a separate timeout, or functions. Functions must not block and not import anything, since they
+    run in the forked guard. ``written``: see kill_marked.
     """
 
     def __init__(self, cleanup: Sequence[Cleanup] = (), deadline: float = 3600.0, written: Optional[str] = None) -> None:
@@ -173,14 +173,14 @@ class Guard:
             os.environ.pop(MARK, None)
         else:
             os.environ[MARK] = self._before
-        if marked(self.mark):
-            end_marked(self.mark, self._written)
+        if marked_pids(self.mark):
+            kill_marked(self.mark, self._written)
         self._run_cleanup()
         if self._pipe is not None:
             try:
                 os.write(self._pipe, _DONE)
             except BrokenPipeError:
-                pass  # the deadline has passed, and the guard has cleaned up and ended
+                pass  # the guard has cleaned up after its deadline and ended
             os.close(self._pipe)
             os.waitpid(self._pid, 0)
 
@@ -201,16 +201,16 @@ class Guard:
             os.setsid()
             for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
                 signal.signal(number, signal.SIG_IGN)
-            self._leave_streams(reading)
+            self._release_streams(reading)
             if not self._done(reading):
-                end_marked(self.mark, self._written)
+                kill_marked(self.mark, self._written)
                 self._run_cleanup()
         finally:
             os._exit(0)
 
     @staticmethod
-    def _leave_streams(keep: int) -> None:
-        """Close the pipes of the caller: Ansible waits until they are closed."""
+    def _release_streams(keep: int) -> None:
+        """Close the pipes of the caller, since Ansible waits until they are closed."""
         null = os.open(os.devnull, os.O_RDWR)
         for stream in (0, 1, 2):
             os.dup2(null, stream)

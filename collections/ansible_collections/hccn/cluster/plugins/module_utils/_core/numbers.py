@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""Numbers and sizes in texts that tools and people wrote."""
+"""Parse numbers and sizes in the output of tools and in user input."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ import re
 from .errors import InputError, ParseError
 
 MOST_DIGITS = 20
-"""Digits of the largest counter of 64 bits."""
+"""Number of digits of the largest 64-bit counter."""
 
 
 def is_count(text: str) -> bool:
-    """Return True for ASCII digits that int() accepts. int() refuses some texts for which isdigit() is true (``²``), and thousands of digits."""
+    """Return True for ASCII digits that int() accepts. For some texts isdigit() is True although int() fails (``²``, thousands of digits)."""
     return text.isascii() and text.isdigit() and len(text) <= MOST_DIGITS
 
 
 def count_of(text: str) -> int:
-    """Return the number that the digits found by a pattern stand for. Raises ParseError for more digits than any tool prints."""
+    """Return the number for digits that a pattern has matched. Raises ParseError if there are more digits than any tool prints."""
     if len(text) > MOST_DIGITS:
         raise ParseError("a number of %d digits: %s..." % (len(text), text[:8]))
     return int(text)
@@ -30,7 +30,7 @@ _UNITS = {"": 1, "K": 1024, "M": 1024 ** 2, "G": 1024 ** 3}
 
 
 def parse_size(text: str) -> int:
-    """Return the bytes of ``64K``, ``2M``, ``1G`` or a plain number; K, M and G are powers of 1024, as in all these tools.
+    """Return the bytes of ``64K``, ``2M``, ``1G`` or a plain number; K, M and G are powers of 1024, as in the supported tools.
 
     Raises InputError. Leading zeros are refused, since hccl_test reads them as octal.
     """

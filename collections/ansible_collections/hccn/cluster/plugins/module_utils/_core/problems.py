@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""A problem of a file, a table or a device, in the form in which every module returns it."""
+"""A problem of a file, a table or a device, as all modules return it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SEVERITIES = ("error", "warning")
 
 @dataclass(frozen=True)
 class Problem:
-    """``where`` is a path inside the document or file (``line 3``, ``server_list[0].device[1].device_ip``)."""
+    """The violation of a rule. ``where`` is a path in the document or file (``line 3``, ``server_list[0].device[1].device_ip``)."""
 
     rule: str
     severity: str

@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""Child processes: argv lists only, the C locale, a deadline, a process group of their own.
+"""Run child processes from argv lists, with the C locale, a deadline and a separate process group.
 
-The guard (``_core.guard``) ends children that outlive this process: every child carries ``MARK`` in its environment.
+Every child has ``MARK`` in its environment, by which the guard (``_core.guard``) kills children that outlive this process.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from typing import IO, Dict, Mapping, Optional, Sequence, Tuple
 from .errors import HccnError
 
 MARK = "HCCN_CLUSTER_GUARD"
-"""Environment variable by which the guard finds the children of a run, also those that left their process group."""
+"""Environment variable by which the guard finds the children of a run, even if they have left their process group."""
 
 OUTPUT_LIMIT = 10 * 1024 * 1024
-"""Bytes of each stream that are kept; roce_test's report buffer is 90 kB, the largest table of hccl_test far below 1 MB."""
+"""Number of bytes of each stream that are kept. The report buffer of roce_test is 90 kB, and the largest table of hccl_test is far below 1 MB."""
 
 
 @dataclass(frozen=True)
 class Result:
-    """The result of a finished child. ``rc`` is negative for a signal, as in subprocess; ``timed_out``: it was killed at its deadline."""
+    """The result of a finished child. ``rc`` is negative for a signal, as in subprocess. ``timed_out``: the child was killed at its deadline."""
 
     argv: Tuple[str, ...]
     rc: int
@@ -51,19 +51,19 @@ _EXHAUSTED = (errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE)
 """Errors of fork and pipe when a limit of the host is reached."""
 
 _REAP_SECONDS = 0.05
-"""How long it may take until a process can be reaped, after its files were closed."""
+"""Time to wait until a process can be reaped after its files were closed."""
 
 
 class Child:
-    """A started child. Its output goes to unlinked files, so a child that prints without end can neither block nor fill the memory.
+    """A started child. Its output goes to unlinked files, so that a child with unlimited output can neither block nor exhaust the memory.
 
-    It also holds a pipe, which is closed when it ends, so that ``listen`` need not poll.
+    The child also holds a pipe, which is closed when it ends, so that ``listen`` need not poll.
     """
 
     def __init__(self, argv: Sequence[str], timeout: float, env: Optional[Mapping[str, str]] = None, cwd: Optional[str] = None) -> None:
-        """Start ``argv`` with an empty standard input, to be killed after ``timeout`` seconds.
+        """Start ``argv`` with an empty standard input and kill it after ``timeout`` seconds.
 
-        Raises HccnError ``tool_missing``, ``tool_not_executable``, or ``cannot_start`` where a limit of the host is reached.
+        Raises HccnError ``tool_missing``, ``tool_not_executable``, or ``cannot_start`` if a limit of the host is reached.
         """
         self.argv = tuple(argv)
         self.started_at = time.time()
@@ -80,7 +80,7 @@ class Child:
         try:
             self._popen = self._start(writing, env, cwd)
         except BaseException:
-            self._forget_end()
+            self._close_end_pipe()
             raise
         finally:
             os.close(writing)
@@ -100,7 +100,7 @@ class Child:
 
     def _cannot_start(self, error: OSError) -> HccnError:
         return HccnError("cannot_start", "%s cannot be started: %s" % (self.argv[0], error.strerror),
-                         "see whether the folder of temporary files (TMPDIR) is there and has room, and how many processes and open files this user may have")
+                         "check that the folder of temporary files (TMPDIR) exists and has free space, and the limits of processes and open files of this user")
 
     @property
     def pid(self) -> int:
@@ -124,21 +124,21 @@ class Child:
                 waiting.register(descriptor, select.POLLIN)
         ready = [descriptor for descriptor, _event in waiting.poll(1000 * max(0.0, seconds))]
         if self._end in ready:
-            self._forget_end()
+            self._close_end_pipe()
             try:
                 self._popen.wait(_REAP_SECONDS)
             except subprocess.TimeoutExpired:
-                pass  # it closed descriptors that it did not open, and goes on: from now on it is polled
+                pass  # the child has closed inherited descriptors but still runs, so it must be polled from now on
         return other is not None and other in ready
 
-    def _forget_end(self) -> None:
+    def _close_end_pipe(self) -> None:
         if self._end is not None:
             os.close(self._end)
             self._end = None
 
     def kill(self) -> None:
-        """Send SIGKILL to the process group and reap the child. Do nothing if it has ended: another process may have its pid by now."""
-        self._forget_end()
+        """Send SIGKILL to the process group and reap the child. Do nothing if it has ended, since another process may already have its pid."""
+        self._close_end_pipe()
         if self._popen.poll() is not None:
             return
         try:
@@ -148,13 +148,13 @@ class Child:
         self._popen.wait()
 
     def wait(self) -> Result:
-        """Return the result, at the latest at the deadline. May be called once only, since it closes the output."""
+        """Wait for the child, at most until its deadline, and return the result. It must only be called once, since it closes the output."""
         try:
             self._popen.wait(max(0.0, self._deadline - time.monotonic()))
         except subprocess.TimeoutExpired:
             self._timed_out = True
             self.kill()
-        self._forget_end()
+        self._close_end_pipe()
         return Result(
             self.argv, self._popen.returncode, _text(self._stdout), _text(self._stderr),
             self._timed_out, self.started_at, time.monotonic() - self._started,
@@ -169,7 +169,7 @@ def _text(stream: IO[bytes]) -> str:
 
 
 def run(argv: Sequence[str], timeout: float, env: Optional[Mapping[str, str]] = None, cwd: Optional[str] = None) -> Result:
-    """Run ``argv`` until it ends or its deadline passes. An exception in this process, such as an interrupt, kills the child."""
+    """Run ``argv`` until it ends or its timeout expires. An exception in this process, such as an interrupt, kills the child."""
     child = Child(argv, timeout, env, cwd)
     try:
         return child.wait()

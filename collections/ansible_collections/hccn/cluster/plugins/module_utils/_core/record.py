@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""The record format of everything that is kept: measurements, device states, verdicts."""
+"""The format of records in the history, such as measurements, device states and verdicts."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ def utc(moment: Optional[float] = None) -> str:
 
 
 def record(kind: str, record_id: str, status: str = "ok", **fields: Any) -> Dict[str, Any]:
-    """Return a record of ``kind``; ``fields`` that are None are left out.
+    """Return a record of ``kind`` without those ``fields`` that are None.
 
-    Fields that readers know: tool operation measure source target hosts ranks options context samples error command
-    started_at duration_s. Raises ValueError for an unknown kind or status: that is an error of the caller.
+    Known fields are tool, operation, measure, source, target, hosts, ranks, options, context, samples, error, command, started_at and duration_s.
+    Raises ValueError for an unknown kind or status, which is a programming error.
     """
     if kind not in KINDS or status not in STATUSES:
         raise ValueError("unknown kind %r or status %r" % (kind, status))

@@ -19,7 +19,7 @@ class Worth(NamedTuple):
 
 
 def worth(samples: Sequence[Mapping[str, Any]]) -> Optional[Worth]:
-    """Return the value of a record, None where nothing was measured or the value is zero. Raises ValueError or TypeError for values that are not numbers."""
+    """Return the value of a record, None if nothing was measured or the value is zero. Raises ValueError or TypeError for values that are not numbers."""
     widths = [sample for sample in samples if sample.get("bandwidth_gbit_s")]
     if widths:
         largest = max(widths, key=lambda sample: sample.get("size_bytes") or 0)
@@ -32,5 +32,5 @@ def worth(samples: Sequence[Mapping[str, Any]]) -> Optional[Worth]:
 
 
 def typical(latency: Mapping[str, Any]) -> Any:
-    """Return the typical latency of ``latency_us`` as perftest reports it, or the mean of tools that report no typical one."""
+    """Return the typical latency in ``latency_us``, which perftest reports, or the mean for tools that do not report it."""
     return latency.get("typical", latency.get("avg"))

@@ -44,8 +44,8 @@ def _probe(entries: Sequence[Mapping[str, Any]]) -> Dict[str, Any]:
         try:
             found.append({"ip": entry["ip"], "port": entry["port"], "state": port_state(entry["ip"], entry["port"])})
         except (OSError, OverflowError) as error:
-            raise HccnError("port_not_probed", "%s port %d cannot be tried: %s" % (entry["ip"], entry["port"], error),
-                            "ports below 1024 are root's" if isinstance(error, PermissionError) else "") from error
+            raise HccnError("port_not_probed", "%s port %d cannot be probed: %s" % (entry["ip"], entry["port"], error),
+                            "ports below 1024 need root" if isinstance(error, PermissionError) else "") from error
     return {"probed": found, "problems": []}
 
 
@@ -60,10 +60,10 @@ def check(params: Mapping[str, Any]) -> Dict[str, Any]:
     if params["clusters"] is None:
         return _probe(params["probe"])
     if params["nodes"] is None:
-        raise InputError("clusters wants nodes, too: the results of device_info by host")
+        raise InputError("clusters requires nodes, the results of device_info by host")
     host_rules.check_products(params["products"])
     plan = parse(params["clusters"], params["calls"], params["timeout_ms"])
-    facts = host_rules.Facts(params["nodes"], params["mounts"], params["ports"], params["products"])
+    facts = host_rules.Facts(nodes=params["nodes"], mounts=params["mounts"], ports=params["ports"], products=params["products"])
     hosts = list(dict.fromkeys(cluster.host for cluster in plan.clusters))
     product_of = {host: facts.product(host) for host in hosts}
     tls = {npu: facts.tls(npu) for npu in plan.npus}

@@ -35,7 +35,7 @@ class Endpoint:
             self._api = importlib.import_module(PACKAGE)
         except ImportError as error:
             raise HccnError("package_missing", "the Python package %s cannot be imported: %s" % (PACKAGE, error),
-                            "install CANN's toolkit and set its variables with environment, as its set_env.sh does") from None
+                            "install the toolkit of CANN, and set the variables of its set_env.sh with the keyword environment of the task") from None
         self._timeout = params["timeout_ms"]
         self._local = params["local"]
         role = self._api.LLMRole.PROMPT if params["role"] == PREFILL else self._api.LLMRole.DECODER
@@ -48,11 +48,11 @@ class Endpoint:
             self._own = self._api.LLMDataDist(role, params["cluster"])
             self._own.init(config.generate_options())
         except Exception as error:  # the package raises LLMException, TypeError and ValueError
-            raise HccnError("init_failed", "LLM-DataDist does not start on device %d: %s" % (params["device"], self._why(error)),
-                            "see its log; is the NPU free, and is hccn.conf there?") from None
+            raise HccnError("init_failed", "LLM-DataDist does not start on device %d: %s" % (params["device"], self._reason(error)),
+                            "see its log, and check that the NPU is idle and hccn.conf exists") from None
 
     @staticmethod
-    def _why(error: Exception) -> str:
+    def _reason(error: Exception) -> str:
         status = getattr(error, "status_code", None)
         return "%s %s" % (_name(status), error) if status is not None else "%s: %s" % (type(error).__name__, error)
 

@@ -17,14 +17,14 @@ from .link_plan import Cluster, LinkPlan, Npu
 SUPPORTED = ("A3", "800I A2", "A200I A2 Box")
 UNSUPPORTED = ("A2 training", "200I A2", "500 A2", "910A", "310P")
 """Values of the option ``products``: Atlas A2 training, Atlas 200I/500 A2 inference, Atlas training and Atlas inference series."""
-_TELLS = {"A3": True, "910A": False, "310P": False}
-"""Products that the board data identify. A2 may be of either kind, and the description does not mention the 950."""
+_SUPPORTED_BOARDS = {"A3": True, "910A": False, "310P": False}
+"""Products that are identified by the board data. A2 may be of either kind, and the description does not mention the 950."""
 
 _NOT_MAPPED = {"missing": "error", "stale": "error", "unreadable": "error", "copy": "warning"}
 
-_DOWN = ("mend the link, or take the NPU out of the plan. While it is down, links made at the same time can time out. Should the others link all the same, "
-         "the older description advises hccn_tool -tls -s enable 1 on every NPU concerned (hccn.cluster.tls with tls_state enabled), the newer one does not "
-         "any more: it is your choice, and wants timeouts of 2000 ms")
+_DOWN = ("repair the link, or remove the NPU from the plan. While it is down, links that are made at the same time can time out. To link the other NPUs "
+         "anyway, the older description recommends hccn_tool -tls -s enable 1 on all of these NPUs (hccn.cluster.tls with tls_state enabled), which needs "
+         "timeouts of 2000 ms; the newer description no longer does. It is your choice which one to follow")
 
 
 class Facts(NamedTuple):
@@ -74,15 +74,15 @@ def supported(facts: Facts, host: str) -> Optional[bool]:
     named = facts.products.get(host)
     if named:
         return named in SUPPORTED
-    return _TELLS.get(str(facts.product(host)))
+    return _SUPPORTED_BOARDS.get(str(facts.product(host)))
 
 
 def product(plan: LinkPlan, facts: Facts) -> Iterator[Problem]:
     for host, devices in _by_host(plan.npus).items():
         known, npu = supported(facts, host), (host, devices[0])
         if known is None:
-            yield _of(npu, "product_unknown", "the board data (%s) do not tell whether LLM-DataDist supports %s" % (facts.product(host) or "none", host),
-                      "set products (in the playbook datadist_ready_product) to one of %s" % ", ".join(SUPPORTED + UNSUPPORTED))
+            yield _of(npu, "product_unknown", "it is unknown whether LLM-DataDist supports %s (board data: %s)" % (host, facts.product(host) or "none"),
+                      "set products (in the playbook: datadist_ready_product) to one of %s" % ", ".join(SUPPORTED + UNSUPPORTED))
         elif not known:
             yield _of(npu, "product", "LLM-DataDist does not support %s (%s)" % (host, facts.product(host)), "it supports %s" % ", ".join(SUPPORTED))
 
@@ -91,8 +91,8 @@ def devices_known(plan: LinkPlan, facts: Facts) -> Iterator[Problem]:
     for host, devices in _by_host(plan.npus).items():
         gone = [device for device in devices if facts.device((host, device)) is None]
         if gone:
-            yield _of((host, gone[0]), "device_unknown", "nothing is known of NPU %s of %s" % (", ".join(map(str, gone)), host),
-                      "has the host these NPUs, and was it reached?")
+            yield _of((host, gone[0]), "device_unknown", "there is no result for NPU %s of %s" % (", ".join(map(str, gone)), host),
+                      "check that the host is reachable and has these NPUs")
 
 
 def link(plan: LinkPlan, facts: Facts) -> Iterator[Problem]:
@@ -115,11 +115,12 @@ def address(plan: LinkPlan, facts: Facts) -> Iterator[Problem]:
             continue
         other = first.setdefault(own, npu)
         if other != npu:
-            yield _of(npu, "address", "NPU %d of %s has the address %s of NPU %d of %s" % (npu[1], npu[0], own, other[1], other[0]), "give each its own")
+            yield _of(npu, "address", "NPU %d of %s has the same address %s as NPU %d of %s" % (npu[1], npu[0], own, other[1], other[0]),
+                      "assign a unique address to each NPU")
 
 
 def tls(plan: LinkPlan, facts: Facts) -> Iterator[Problem]:
-    """TLS must be equal on all NPUs. The problem is reported for the setting that fewer NPUs have."""
+    """Check that TLS is equal on all NPUs. The problem is reported for the setting that fewer NPUs have."""
     states = {npu: facts.tls(npu) for npu in plan.npus if facts.device(npu) is not None}
     on = [npu for npu, state in states.items() if state is True]
     off = [npu for npu, state in states.items() if state is False]
@@ -130,8 +131,9 @@ def tls(plan: LinkPlan, facts: Facts) -> Iterator[Problem]:
                 word, ", ".join(map(str, devices)), host, others, len(states) - len(fewer)),
                 "make it equal on all, with hccn.cluster.tls (tls_state: %s to follow the others)" % ("disabled" if word == "on" else "enabled"))
     for host, devices in _by_host([npu for npu, state in states.items() if state is None]).items():
-        yield _of((host, devices[0]), "tls_unknown", "the TLS switch of NPU %s of %s could not be read: it may differ" % (", ".join(map(str, devices)), host),
-                  "see tls.reason in the result of hccn.cluster.device_info")
+        yield _of(
+            (host, devices[0]), "tls_unknown", "the TLS setting of NPU %s of %s could not be read, so it may differ" % (", ".join(map(str, devices)), host),
+            "see tls.reason in the result of hccn.cluster.device_info")
 
 
 def _container(host: str, wanted: Sequence[int], entry: Mapping[str, Any]) -> Iterator[Problem]:
@@ -143,17 +145,17 @@ def _container(host: str, wanted: Sequence[int], entry: Mapping[str, Any]) -> It
             ", ".join(map(str, concerned)), host, _STATES[str(entry["state"])]), str(entry.get("remedy") or ""), severity, where)
 
 
-_STATES = {"missing": "nothing is there", "stale": "it has another content, most often the file before it was replaced",
-           "unreadable": "it cannot be read", "copy": "it is a copy, which will not follow a change"}
+_STATES = {"missing": "the file is missing", "stale": "its content differs, usually since the file on the host was replaced after the start of the container",
+           "unreadable": "it cannot be read", "copy": "it is a copy, which does not follow changes on the host"}
 
 
 def conf(plan: LinkPlan, facts: Facts) -> Iterator[Problem]:
-    """If local_comm_res is empty, LLM-DataDist reads the addresses from /etc/hccn.conf, also in a container."""
+    """Check /etc/hccn.conf, from which LLM-DataDist reads the addresses if local_comm_res is empty, also in a container."""
     for host, devices in _by_host([cluster.npu for cluster in plan.clusters if not cluster.local_comm_res]).items():
         result = facts.mounts.get(host)
         if not isinstance(result, dict) or "containers" not in result:
-            yield _of((host, devices[0]), "hccn_conf_unknown", "it is not known whether containers of %s see /etc/hccn.conf" % host,
-                      "give the result of hccn.cluster.hccn_conf_mount in mounts", "warning")
+            yield _of((host, devices[0]), "hccn_conf_unknown", "it is unknown whether containers of %s see /etc/hccn.conf" % host,
+                      "add the result of hccn.cluster.hccn_conf_mount to mounts", "warning")
             continue
         for found in result.get("problems") or ():
             if str(found.get("rule", "")).startswith("host_conf_"):
@@ -175,8 +177,8 @@ def ports_used(plan: LinkPlan, facts: Facts) -> Iterator[Problem]:
             state = used.get((cluster.host, ip, port))
             if state and reported.setdefault((cluster.host, ip, port), cluster) is cluster:
                 yield _of(cluster.npu, "port_" + state, "%s port %d of cluster %d on %s: %s" % (
-                    ip, port, cluster.id, cluster.host, "somebody listens there already" if state == "used" else "the host has no such address"),
-                    "take another port" if state == "used" else "give an address of the host")
+                    ip, port, cluster.id, cluster.host, "the port is in use" if state == "used" else "the host does not have this address"),
+                    "use another port" if state == "used" else "use an address of the host")
 
 
 def all_of(plan: LinkPlan, facts: Facts) -> List[Problem]:

@@ -20,11 +20,11 @@ def _checked(params: Mapping[str, Any]) -> None:
     """Raise InputError for invalid options."""
     ids = [remote["cluster"] for remote in params["remotes"]]
     if params["cluster"] in ids or len(set(ids)) != len(ids):
-        raise InputError("remotes is to name other clusters, each once")
+        raise InputError("remotes must not contain this cluster or duplicates")
     if ids and not params["local"] and not params["local_comm_res"]:
-        raise InputError("local is missing: without local_comm_res, this side's ip and port are needed")
+        raise InputError("local is missing: without local_comm_res, the ip and port of this host are required")
     if params["timeout"] < 1 or params["hold"] < 1 or params["timeout_ms"] < 1:
-        raise InputError("timeout, hold and timeout_ms are to be 1 or more")
+        raise InputError("timeout, hold and timeout_ms must be 1 or more")
     if params["state"] == "probed" and not ids:
         raise InputError("remotes is empty: there is nothing to probe")
 
@@ -56,9 +56,9 @@ def _result(links: List[Dict[str, Any]], changed: bool, **more: Any) -> Dict[str
 def _present(params: Mapping[str, Any], path: str, check_mode: bool) -> Dict[str, Any]:
     noted = _holder(path)
     if noted is not None:
-        if noted["asked"] != worker.asked(params):
+        if noted["asked"] != worker.request_options(params):
             raise HccnError("held_otherwise", "process %d holds other links of cluster %d" % (noted["pid"], params["cluster"]),
-                            "end it with state absent first")
+                            "end it first with state: absent")
         if all(link["status"] != "failed" for link in noted["links"]):
             return _result(noted["links"], False, process=noted["pid"])
     if check_mode:
@@ -68,7 +68,7 @@ def _present(params: Mapping[str, Any], path: str, check_mode: bool) -> Dict[str
     try:
         os.makedirs(params["state_dir"], 0o700, exist_ok=True)
     except OSError as error:
-        raise HccnError("state_not_written", "%s cannot be made: %s" % (params["state_dir"], error.strerror), "give another state_dir") from error
+        raise HccnError("state_not_written", "%s cannot be created: %s" % (params["state_dir"], error.strerror), "set state_dir to another folder") from error
     done = worker.work(params, path)
     return _result(done["links"], True, process=done["pid"]) if worker.holds(params, done["links"]) else _result(done["links"], False)
 

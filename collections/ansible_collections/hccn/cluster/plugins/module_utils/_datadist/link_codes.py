@@ -17,7 +17,7 @@ class LinkCode(NamedTuple):
     hint: str = ""
 
 
-_NETWORK = "check both ends with hccn.cluster.datadist_check: links, addresses, equal TLS switches"
+_NETWORK = "check links, addresses and equal TLS settings of both sides with hccn.cluster.datadist_check"
 
 CODES: Mapping[str, LinkCode] = {
     "LLM_SUCCESS": LinkCode(0, "done"),
@@ -25,17 +25,17 @@ CODES: Mapping[str, LinkCode] = {
     "LLM_KV_CACHE_NOT_EXIST": LinkCode(0x5010B002, "there is no such KV cache"),
     "LLM_PARAM_INVALID": LinkCode(0x5010B005, "a parameter is invalid, or there are more than 512 links on the card", "see the log of LLM-DataDist"),
     "LLM_NOT_YET_LINK": LinkCode(0x5010B007, "not linked"),
-    "LLM_ALREADY_LINK": LinkCode(0x5010B008, "linked already"),
+    "LLM_ALREADY_LINK": LinkCode(0x5010B008, "already linked"),
     "LLM_LINK_FAILED": LinkCode(0x5010B009, "the link failed", _NETWORK),
     "LLM_UNLINK_FAILED": LinkCode(0x5010B00A, "unlinking failed", _NETWORK),
-    "LLM_NOTIFY_PROMPT_UNLINK_FAILED": LinkCode(0x5010B00B, "the prefill side could not be told of the unlink", "unlink there, too"),
+    "LLM_NOTIFY_PROMPT_UNLINK_FAILED": LinkCode(0x5010B00B, "the prefill side could not be notified of the unlink", "unlink on the prefill side, too"),
     "LLM_CLUSTER_NUM_EXCEED_LIMIT": LinkCode(0x5010B00C, "more than 16 clusters in one call"),
-    "LLM_PROCESSING_LINK": LinkCode(0x5010B00D, "a link or unlink is going on", "try again later"),
+    "LLM_PROCESSING_LINK": LinkCode(0x5010B00D, "a link or unlink is in progress", "try again later"),
     "LLM_DEVICE_OUT_OF_MEMORY": LinkCode(0x5010B00E, "the NPU has no memory left"),
-    "LLM_EXIST_LINK": LinkCode(0x5010B018, "there are links still", "unlink first"),
+    "LLM_EXIST_LINK": LinkCode(0x5010B018, "links still exist", "unlink first"),
     "LLM_FEATURE_NOT_ENABLED": LinkCode(0x5010B019, "the feature was not enabled at the start"),
     "LLM_TIMEOUT": LinkCode(0x5010B01A, "not done in time", "raise timeout_ms: 200 ms or more, with TLS 2000 ms or more"),
-    "LLM_LINK_BUSY": LinkCode(0x5010B01B, "the link is at work"),
+    "LLM_LINK_BUSY": LinkCode(0x5010B01B, "the link is busy"),
     "LLM_OUT_OF_MEMORY": LinkCode(0x5010B01C, "no memory left"),
 }
 

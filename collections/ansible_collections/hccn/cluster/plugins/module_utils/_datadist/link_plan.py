@@ -78,7 +78,7 @@ def _ip_infos(entry: Mapping[str, Any], where: str) -> Tuple[Tuple[str, int], ..
     for info in entry.get("ip_infos") or ():
         ip, port = info.get("ip"), info.get("port")
         if not ip or not isinstance(port, int) or not 0 < port < 65536:
-            raise InputError("%s.ip_infos: %r is no ip with a port from 1 to 65535" % (where, info))
+            raise InputError("%s.ip_infos: %r is not an ip with a port from 1 to 65535" % (where, info))
         found.append((str(ip), port))
     return tuple(found)
 
@@ -88,13 +88,13 @@ def _clusters(entries: Sequence[Mapping[str, Any]]) -> Dict[int, Cluster]:
     for place, entry in enumerate(entries):
         where = "clusters[%d]" % place
         if entry["cluster"] in found:
-            raise InputError("%s: the cluster %d stands there twice; ids are unique over all that link" % (where, entry["cluster"]))
+            raise InputError("%s: the cluster %d is listed twice; ids must be unique among all clusters that link" % (where, entry["cluster"]))
         if entry["cluster"] < 0 or entry["device"] < 0:
-            raise InputError("%s: ids are 0 or more" % where)
-        found[entry["cluster"]] = Cluster(entry["cluster"], entry["role"], entry["host"], entry["device"], _ip_infos(entry, where),
-                                          entry.get("local_comm_res") or "")
+            raise InputError("%s: ids must be 0 or more" % where)
+        found[entry["cluster"]] = Cluster(id=entry["cluster"], role=entry["role"], host=entry["host"], device=entry["device"],
+                                          ip_infos=_ip_infos(entry, where), local_comm_res=entry.get("local_comm_res") or "")
     if not found:
-        raise InputError("clusters is empty: name what is to be linked")
+        raise InputError("clusters is empty: list the clusters to link")
     return found
 
 
@@ -109,7 +109,7 @@ def _calls(entries: Sequence[Mapping[str, Any]], clusters: Mapping[int, Cluster]
         where = "calls[%d]" % place
         remotes = tuple(_known(clusters, wanted, where) for wanted in entry["remotes"])
         if not remotes or entry["cluster"] in entry["remotes"] or len(set(entry["remotes"])) != len(remotes):
-            raise InputError("%s.remotes is to name other clusters, each once" % where)
+            raise InputError("%s.remotes must not be empty or contain the calling cluster or duplicates" % where)
         yield Call(_known(clusters, entry["cluster"], where), remotes, entry["timeout_ms"])
 
 

@@ -1,9 +1,10 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""The worker process that links clusters under a deadline, apart from the module, and holds the links that are to stay.
+"""The worker process that links clusters under a deadline, separately from the module, and holds links of ``state: present``.
 
-It reports its pid and then its result as lines of JSON on a pipe. A worker that holds links records itself, and later its end, in the file ``<cluster>.json``.
+It reports its pid and then its result as lines of JSON on a pipe. A worker that holds links writes its state, and finally its result, to the file
+``<cluster>.json``.
 """
 
 from __future__ import annotations
@@ -67,14 +68,14 @@ class Worker:
         self._path = path
         self._pipe = pipe
 
-    def _tell(self, **what: Any) -> None:
-        os.write(self._pipe, (json.dumps(what) + "\n").encode())
+    def _report(self, **values: Any) -> None:
+        os.write(self._pipe, (json.dumps(values) + "\n").encode())
 
     def run(self, ready: Any) -> None:
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
         signal.alarm(self._params["timeout"] + _GRACE_S)
         ready()
-        self._tell(pid=os.getpid())
+        self._report(pid=os.getpid())
         endpoint: Optional[Endpoint] = None
         try:
             endpoint = Endpoint(self._params)
@@ -85,19 +86,19 @@ class Worker:
             if path is not None:
                 signal.signal(signal.SIGTERM, _stop)
                 write(path, self._note(links))
-            self._tell(links=links)
+            self._report(links=links)
             if path is not None:
                 self._hold(endpoint, path, links)
         except HccnError as error:
-            self._tell(error=error.as_dict())
+            self._report(error=error.as_dict())
         except OSError as error:
-            self._tell(error={"code": "state_not_written", "message": "%s cannot be written: %s" % (self._path, error.strerror), "hint": ""})
+            self._report(error={"code": "state_not_written", "message": "%s cannot be written: %s" % (self._path, error.strerror), "hint": ""})
         finally:
             if endpoint is not None:
                 endpoint.close()
 
     def _note(self, links: List[Dict[str, Any]]) -> Dict[str, Any]:
-        return {"pid": os.getpid(), "started": started(os.getpid()), "asked": asked(self._params), "links": links}
+        return {"pid": os.getpid(), "started": started(os.getpid()), "asked": request_options(self._params), "links": links}
 
     def _hold(self, endpoint: Endpoint, path: str, links: List[Dict[str, Any]]) -> None:
         os.close(self._pipe)
@@ -117,7 +118,7 @@ def holds(params: Mapping[str, Any], links: List[Dict[str, Any]]) -> bool:
     return bool(params["listen"]) or not links or any(link["status"] != "failed" for link in links)
 
 
-def asked(params: Mapping[str, Any]) -> Dict[str, Any]:
+def request_options(params: Mapping[str, Any]) -> Dict[str, Any]:
     """Return the options by which two requests are compared."""
     return {key: params[key] for key in ("cluster", "role", "device", "listen", "local", "local_comm_res", "remotes")}
 
@@ -155,7 +156,7 @@ def work(params: Mapping[str, Any], path: Optional[str]) -> Dict[str, Any]:
         pid = report.get("pid")
         if pid and started(pid) is not None:
             os.kill(pid, signal.SIGKILL)
-            raise HccnError("timed_out", "LLM-DataDist was not done within %d s, and its process was killed" % params["timeout"],
-                            "raise timeout; does it hang on a device that is at work?")
+            raise HccnError("timed_out", "LLM-DataDist did not finish within %d s, and its process was killed" % params["timeout"],
+                            "raise timeout, and check whether the device is busy")
         raise HccnError("worker_ended", "the process with LLM-DataDist ended without a result", "see its log, and dmesg for a crash")
     return report

@@ -1,9 +1,10 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""Find out whether devices are at work, before every set and before test traffic: a busy device is left alone unless the user allows it.
+"""Find out whether devices are busy. Busy devices are neither changed nor tested unless the user allows it.
 
-Two sources: the process table of npu-smi, and the queue pairs of the device (``-qp_info -g``), since npu-smi does not see every container.
+A device is busy if the process table of npu-smi shows a process, or if it has queue pairs (``-qp_info -g``), since npu-smi does not see processes of
+every container.
 """
 
 from __future__ import annotations
@@ -17,76 +18,79 @@ from dataclasses import dataclass
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 from .._core.errors import HccnError
-from .._core.guard import is_own
+from .._core.guard import belongs_to_run
 from .._core.numbers import count_of
-from .containers import place_of
+from .containers import container_of
+from .hccn_tool import HccnTool
 from .host import Host, has_device_files
 from .host import probe as probe_host
+from .npu_smi import NpuSmi
 from .parse_npu_smi import Process
 from .read import MAX_PARALLEL
-from .npu_smi import NpuSmi
-from .hccn_tool import HccnTool
 
 BUSY_HINT = "wait for the job to end, or set allow_busy: true"
 
 NOT_IDLE = frozenset({"device_busy", "busy_unknown"})
-"""Error codes of devices that are left alone."""
+"""Error codes of devices that are refused."""
 
 MAX_AGE_S = 1.0
-"""Maximum age of an answer of BusyProbe. All devices of a host share a call of npu-smi, so a run of thousands of pairs makes at most one a second."""
+"""Maximum age of a result of BusyProbe. The devices of a host share the calls of npu-smi, so a run of thousands of pairs makes at most one each second."""
 
 PROBE_TIMEOUT_S = 10.0
-"""Deadline of npu-smi between two tests. It is shorter than elsewhere, since the other host of the pair waits."""
+"""Timeout of npu-smi between two tests. It is shorter than elsewhere, since the other host of the pair waits."""
 
 SETTLE_S = 2.0
+"""Maximum time to wait until a device has released the queue pairs of the previous test."""
+
 _SETTLE_PAUSE_S = 0.2
 
 _QP_COUNT = re.compile(r"^total_qp_count:\s*(\d+)", re.MULTILINE)
 
 
-def _process_name(one: Process) -> str:
-    """Return the pid of a process, with its name and its pod or container as far as they are visible."""
-    place = place_of(one.pid)
+def _describe_process(process: Process) -> str:
+    """Return the pid of a process, and its name and its pod or container if they are known."""
+    found = container_of(process.pid)
     where = None
-    if place is not None:
-        where = "pod %s" % place.pod_uid if place.pod_uid else "%s container %s" % (place.runtime, place.container[:12])
-    known = ", ".join(part for part in (one.name, where) if part)
-    return "pid %d (%s)" % (one.pid, known) if known else "pid %d" % one.pid
+    if found is not None:
+        where = "pod %s" % found.pod_uid if found.pod_uid else "%s container %s" % (found.runtime, found.container[:12])
+    known = ", ".join(part for part in (process.name, where) if part)
+    return "pid %d (%s)" % (process.pid, known) if known else "pid %d" % process.pid
 
 
 @dataclass(frozen=True)
-class Work:
-    """The work of a device: its processes, and the number of its queue pairs (None where the tool does not report it)."""
+class Usage:
+    """The use of a device: its processes, and the number of its queue pairs (None if hccn_tool does not report it)."""
 
     processes: Tuple[Process, ...]
     queue_pairs: Optional[int]
 
     @property
     def sentence(self) -> str:
-        """Describe the work; empty for an idle device."""
-        parts = [_process_name(one) for one in self.processes]
+        """Describe the use. The text is empty for an idle device."""
+        parts = [_describe_process(process) for process in self.processes]
         if not parts and self.queue_pairs:
             parts = ["%d queue pairs" % self.queue_pairs]
         return ", ".join(parts)
 
 
 def processes_by_device(host: Host, processes: Sequence[Process]) -> Dict[int, List[Process]]:
-    """Return the processes by physical device id. A process on an unknown chip raises HccnError ``busy_unknown``, it is never dropped."""
-    names = {(chip.npu, chip.chip): chip.device for chip in host.chips}
+    """Return the processes by physical device id. Raises HccnError ``busy_unknown`` for a process on an unknown chip."""
+    devices = {(chip.npu, chip.chip): chip.device for chip in host.chips}
     found: Dict[int, List[Process]] = {}
-    for one in processes:
-        place = (one.npu, one.chip)
-        if place not in names:
-            raise HccnError("busy_unknown", "npu-smi shows pid %d on NPU %d chip %d, which npu-smi info -m does not list" % (one.pid, one.npu, one.chip))
-        found.setdefault(names[place], []).append(one)
+    for process in processes:
+        chip_ids = (process.npu, process.chip)
+        if chip_ids not in devices:
+            raise HccnError("busy_unknown", "npu-smi shows pid %d on NPU %d chip %d, which npu-smi info -m does not list"
+                            % (process.pid, process.npu, process.chip))
+        found.setdefault(devices[chip_ids], []).append(process)
     return found
 
 
-def refuse_work_here(smi: NpuSmi, devices: int, dev: str = "/dev") -> None:
-    """Raise HccnError ``device_busy`` if one of the first ``devices`` NPUs of this host has a process, ``busy_unknown`` if npu-smi does not report it.
+def require_idle_host(smi: NpuSmi, devices: int, dev: str = "/dev") -> None:
+    """Raise HccnError ``device_busy`` if one of the first ``devices`` NPUs of this host has a process, ``busy_unknown`` if npu-smi fails.
 
-    For tools that use the NPUs by number without hccn_tool. A host without NPUs is idle, but a host with device files of NPUs has NPUs whatever npu-smi
-    reports.
+    For tools that use NPUs by number and without hccn_tool. A host without NPUs is idle, but a host with device files of NPUs has NPUs even if npu-smi
+    does not report them.
     """
     try:
         seen = probe_host(smi)
@@ -100,14 +104,14 @@ def refuse_work_here(smi: NpuSmi, devices: int, dev: str = "/dev") -> None:
         running = processes_by_device(seen, smi.processes())
     except HccnError as error:
         raise _unknown(error) from None
-    told = ["device %d is at work: %s" % (device, Work(tuple(work), None).sentence) for device, work in sorted(running.items()) if device < devices]
-    if told:
-        raise HccnError("device_busy", "; ".join(told), BUSY_HINT)
+    messages = ["device %d is busy: %s" % (device, Usage(tuple(found), None).sentence) for device, found in sorted(running.items()) if device < devices]
+    if messages:
+        raise HccnError("device_busy", "; ".join(messages), BUSY_HINT)
 
 
 def _unknown(error: HccnError) -> HccnError:
-    return HccnError("busy_unknown", "whether the NPUs are at work cannot be told: %s" % error.message,
-                     "give the path of npu-smi, or set allow_busy: true if you know that they are idle")
+    return HccnError("busy_unknown", "cannot find out whether the NPUs are busy: %s" % error.message,
+                     "set the path of npu-smi, or set allow_busy: true if you know that the NPUs are idle")
 
 
 def _queue_pairs(tool: HccnTool, device: int) -> Optional[int]:
@@ -118,8 +122,8 @@ def _queue_pairs(tool: HccnTool, device: int) -> Optional[int]:
         return None
 
 
-def probe(tool: HccnTool, smi: NpuSmi, host: Host, devices: Sequence[int]) -> Dict[int, Work]:
-    """Return the work of each device. Raises HccnError ``busy_unknown`` where npu-smi does not report it, since unknown does not mean idle."""
+def probe(tool: HccnTool, smi: NpuSmi, host: Host, devices: Sequence[int]) -> Dict[int, Usage]:
+    """Return the use of each device. Raises HccnError ``busy_unknown`` if npu-smi fails, since an unknown device may be busy."""
     if not devices:
         return {}
     try:
@@ -128,51 +132,51 @@ def probe(tool: HccnTool, smi: NpuSmi, host: Host, devices: Sequence[int]) -> Di
         raise _unknown(error) from None
     with ThreadPoolExecutor(min(MAX_PARALLEL, len(devices))) as pool:
         pairs = list(pool.map(lambda device: _queue_pairs(tool, device), devices))
-    return {device: Work(tuple(running.get(device, ())), count) for device, count in zip(devices, pairs)}
+    return {device: Usage(tuple(running.get(device, ())), count) for device, count in zip(devices, pairs)}
 
 
 def refusals(tool: HccnTool, smi: NpuSmi, host: Host, devices: Sequence[int], allow_busy: bool) -> Dict[int, Dict[str, Any]]:
-    """Return the error of each device that must be left alone. With ``allow_busy`` nothing is probed and the result is empty."""
+    """Return the error of each busy device. With ``allow_busy`` nothing is probed and the result is empty."""
     if allow_busy:
         return {}
     try:
-        work = probe(tool, smi, host, devices)
+        usages = probe(tool, smi, host, devices)
     except HccnError as error:
         return {device: error.as_dict() for device in devices}
     return {
-        device: HccnError("device_busy", "device %d is at work: %s" % (device, doing.sentence), BUSY_HINT).as_dict()
-        for device, doing in work.items() if doing.sentence
+        device: HccnError("device_busy", "device %d is busy: %s" % (device, usage.sentence), BUSY_HINT).as_dict()
+        for device, usage in usages.items() if usage.sentence
     }
 
 
-class _Recent:
-    """Caches the result of a call, or its error, for MAX_AGE_S. Threads that ask during the call wait for it and share the result."""
+class _Cached:
+    """Caches the result of a call, or its error, for MAX_AGE_S. Threads that call ``get`` during the call wait for its result and share it."""
 
-    def __init__(self, ask: Callable[[], Any], now: Callable[[], float]) -> None:
-        self._ask = ask
+    def __init__(self, call: Callable[[], Any], now: Callable[[], float]) -> None:
+        self._call = call
         self._now = now
         self._lock = threading.Lock()
-        self._came: Optional[float] = None
-        self._answer: Any = None
+        self._updated: Optional[float] = None
+        self._result: Any = None
         self._error: Optional[HccnError] = None
 
     def get(self) -> Any:
-        arrived = self._now()
+        requested = self._now()
         with self._lock:
-            if self._came is None or self._came < arrived - MAX_AGE_S:
-                self._answer = self._error = None
+            if self._updated is None or self._updated < requested - MAX_AGE_S:
+                self._result = self._error = None
                 try:
-                    self._answer = self._ask()
+                    self._result = self._call()
                 except HccnError as error:
                     self._error = error
-                self._came = self._now()
+                self._updated = self._now()
             if self._error is not None:
                 raise HccnError(self._error.code, self._error.message, self._error.hint)
-            return self._answer
+            return self._result
 
 
 class BusyProbe:
-    """Checks during a run whether devices have other work. Safe for several threads; tests replace ``now`` and ``sleep``."""
+    """Checks during a run whether other processes use the devices. It is thread-safe. Tests replace ``now`` and ``sleep``."""
 
     def __init__(self, tool: HccnTool, smi: NpuSmi, host: Host, now: Callable[[], float] = time.monotonic, sleep: Callable[[float], None] = time.sleep) -> None:
         self._tool = tool
@@ -180,9 +184,9 @@ class BusyProbe:
         self._host = host
         self._now = now
         self._sleep = sleep
-        hurried = smi.within(PROBE_TIMEOUT_S)
-        self._running = _Recent(lambda: processes_by_device(host, hurried.processes()), now)
-        self._pairs: Dict[int, _Recent] = {}
+        short_timeout = smi.with_timeout(PROBE_TIMEOUT_S)
+        self._running = _Cached(lambda: processes_by_device(host, short_timeout.processes()), now)
+        self._pairs: Dict[int, _Cached] = {}
 
     @property
     def npu_smi(self) -> str:
@@ -190,26 +194,26 @@ class BusyProbe:
         return self._smi.path
 
     def refusals(self, devices: Sequence[int]) -> Dict[int, Dict[str, Any]]:
-        """Return the error of each of ``devices`` that has other work now, as ``refusals``."""
+        """Return the error of each of ``devices`` that is busy now."""
         return refusals(self._tool, self._smi, self._host, devices, False)
 
     def require_idle(self, device: int, own_test: bool = False) -> None:
-        """Raise HccnError ``device_busy`` or ``busy_unknown`` unless the device had no other work at most MAX_AGE_S ago.
+        """Raise HccnError ``device_busy`` or ``busy_unknown`` unless the device was idle at most MAX_AGE_S ago.
 
-        Processes of this run do not count, nor do queue pairs with ``own_test``: a test of this run may hold them.
+        Processes of this run are ignored. With ``own_test`` queue pairs are ignored as well, since a test of this run may have created them.
         """
         try:
             running = self._running.get()
         except HccnError as error:
             raise _unknown(error) from None
-        others = tuple(one for one in running.get(device, ()) if not is_own(one.pid))
-        work = Work(others, None if others or own_test else self._queue_pairs(device))
-        if work.sentence:
-            raise HccnError("device_busy", "device %d is at work: %s" % (device, work.sentence), BUSY_HINT)
+        others = tuple(process for process in running.get(device, ()) if not belongs_to_run(process.pid))
+        usage = Usage(others, None if others or own_test else self._queue_pairs(device))
+        if usage.sentence:
+            raise HccnError("device_busy", "device %d is busy: %s" % (device, usage.sentence), BUSY_HINT)
 
     def _queue_pairs(self, device: int) -> Optional[int]:
-        """Return the queue pairs that persist: after a reset, the device may need a moment to release those of the previous test."""
-        recent = self._pairs.setdefault(device, _Recent(lambda: _queue_pairs(self._tool, device), self._now))
+        """Return the number of queue pairs, after waiting for up to SETTLE_S: the device may release those of the previous test with a delay."""
+        recent = self._pairs.setdefault(device, _Cached(lambda: _queue_pairs(self._tool, device), self._now))
         found: Optional[int] = recent.get()
         end = self._now() + SETTLE_S
         while found and self._now() < end:

@@ -13,7 +13,7 @@ from typing import Any, Dict, Optional
 from .._core.errors import HccnError
 
 FILE = "hccn-cluster-hccn-conf.json"
-"""Runtimes read every *.json and *.yaml of the folder, so the name only has to be unique."""
+"""Name of the spec file. Runtimes read every *.json and *.yaml of the folder, so the name only has to be unique."""
 
 KIND = "hccn.cluster/conf"
 DEVICE = "hccn-conf"
@@ -21,7 +21,7 @@ NAME = "%s=%s" % (KIND, DEVICE)
 """The value of ``--device`` for docker and podman."""
 
 VERSION = "0.3.0"
-"""The first released version of the specification. Newer runtimes read it, and no later feature is used (SPEC.md, released versions)."""
+"""The first released version of the specification. Newer runtimes support it, and no later feature is used (SPEC.md, released versions)."""
 
 _MODE = 0o644
 _FOLDER_MODE = 0o755
@@ -29,7 +29,7 @@ _MAX_BYTES = 1024 * 1024
 
 
 def document(path: str, container_path: str) -> Dict[str, Any]:
-    """Return the spec. Version 0.3.0 has no ``type`` of a mount, so the option ``bind`` makes it a bind mount."""
+    """Return the spec. In version 0.3.0 a mount has no ``type``, so the option ``bind`` makes it a bind mount."""
     mount = {"hostPath": path, "containerPath": container_path, "options": ["ro", "nosuid", "nodev", "bind"]}
     return {"cdiVersion": VERSION, "kind": KIND, "devices": [{"name": DEVICE, "containerEdits": {"mounts": [mount]}}]}
 
@@ -66,7 +66,7 @@ def _make_folder(folder: str) -> None:
 
 
 def _replace(spec: str, content: str) -> None:
-    # The temporary name has no suffix of a spec: a runtime that watches the folder must not read half a file.
+    # The temporary name does not end like a spec, so that a runtime that watches the folder does not read an incomplete file.
     descriptor, temporary = tempfile.mkstemp(prefix=".hccn-conf-", dir=os.path.dirname(spec))
     try:
         with os.fdopen(descriptor, "w") as stream:

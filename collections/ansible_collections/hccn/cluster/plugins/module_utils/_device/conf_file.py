@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""hccn.conf on disk: read and rewritten in place under flock, as hccn_tool itself does.
+"""Read hccn.conf, and rewrite it in place under flock, in the same way as hccn_tool.
 
-The inode stays: containers that bind-mount the file see the change. The file is never replaced by rename.
+The file is never replaced by rename, so its inode does not change and containers that bind-mount the file see the change.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from .._core.errors import HccnError
 from . import conf
 
 MAX_BYTES = 1024 * 1024
-"""About the size that the tool accepts (hicann/driver cfg.c)."""
+"""Approximate maximum size that hccn_tool accepts (hicann/driver cfg.c)."""
 
 
 def read(path: str) -> Optional[str]:
@@ -31,33 +31,33 @@ def read(path: str) -> Optional[str]:
         raise HccnError("conf_unreadable", "%s: %s" % (path, error.strerror), "run as root (become: true)") from None
 
 
-def bad_end(path: str, text: str, consequence: str) -> HccnError:
-    """Return the error of a text without a proper end: hccn_tool would append the next key to its last line."""
-    if conf.end_fault(text) == conf.NUL_BYTES:
-        return HccnError(conf.NUL_BYTES, "%s ends in NUL bytes, left by a write that was cut off: %s" % (path, consequence),
+def ending_error(path: str, text: str, consequence: str) -> HccnError:
+    """Return the error for a text without a final newline, to which hccn_tool would append the next key."""
+    if conf.ending_problem(text) == conf.NUL_BYTES:
+        return HccnError(conf.NUL_BYTES, "%s ends in NUL bytes from an interrupted write: %s" % (path, consequence),
                          "hccn.cluster.hccn_conf removes them")
     return HccnError("no_final_newline", "%s has no final newline: %s" % (path, consequence), "hccn.cluster.hccn_conf adds the newline")
 
 
-def require_end(path: str, text: Optional[str]) -> None:
+def require_writable(path: str, text: Optional[str]) -> None:
     """Require that hccn_tool can write the file. Raises HccnError ``conf_missing``, ``no_final_newline``, ``nul_bytes`` or ``conf_unwritable``."""
     if text is None:
         raise _missing(path)
-    if not conf.ends_well(text):
-        raise bad_end(path, text, "hccn_tool would glue what it sets to its last line")
+    if not conf.ends_in_newline(text):
+        raise ending_error(path, text, "hccn_tool would append the next setting to the last line")
     if not os.access(path, os.W_OK):
-        raise HccnError("conf_unwritable", "%s cannot be written: the device would change, and change back at the next boot" % path,
-                        "run as root (become: true), and see whether the file is mounted read-only or immutable")
+        raise HccnError("conf_unwritable", "%s is not writable: a change of the device would be lost at the next boot" % path,
+                        "run as root (become: true), and check whether the file is mounted read-only or immutable")
 
 
 def _missing(path: str) -> HccnError:
-    return HccnError("conf_missing", "%s does not exist" % path, "the driver's installer makes it; hccn_conf with create: true too")
+    return HccnError("conf_missing", "%s does not exist" % path, "create it with hccn_conf and create: true, or with the installer of the driver")
 
 
 def _decode(content: bytes, path: str) -> str:
     if len(content) > MAX_BYTES:
-        raise HccnError("conf_too_large", "%s is larger than the %d bytes that hccn_tool takes" % (path, MAX_BYTES), "is it the right file?")
-    # Bytes that are no UTF-8 must come back as they were: surrogateescape keeps them.
+        raise HccnError("conf_too_large", "%s is larger than the %d bytes that hccn_tool takes" % (path, MAX_BYTES), "check that the path is correct")
+    # surrogateescape preserves bytes that are not UTF-8.
     return content.decode("utf-8", "surrogateescape")
 
 
@@ -69,7 +69,7 @@ def _lock(descriptor: int, path: str, timeout: float) -> None:
 
 @contextmanager
 def locked(path: str, timeout: float, flags: int = os.O_RDONLY, refused: str = "conf_unreadable") -> Iterator[int]:
-    """Hold the lock of hccn.conf, as hccn_tool does while it writes, and yield the descriptor. ``refused``: the code where the file cannot be opened.
+    """Hold the lock of hccn.conf, as hccn_tool does while it writes, and yield the descriptor. ``refused``: the error code if the file cannot be opened.
 
     Raises HccnError ``conf_missing``, ``conf_locked`` or ``refused``.
     """
@@ -93,9 +93,9 @@ def _write(descriptor: int, content: bytes, offset: int) -> None:
 
 
 def _overwrite(descriptor: int, before: bytes, after: bytes) -> None:
-    """Overwrite the old text, so that after each system call the file contains the old or the new text, except for empty lines, which the tool ignores.
+    """Overwrite the old text. After each system call the file contains the old or the new text, apart from empty lines, which hccn_tool ignores.
 
-    A file that grows is first extended by empty lines, where a full disk shows. A file that shrinks is filled with empty lines and truncated last.
+    A file that grows is first extended by empty lines, so that a full disk is noticed. A file that shrinks is filled with empty lines and truncated last.
     """
     same = len(os.path.commonprefix([before, after]))
     try:
@@ -104,31 +104,31 @@ def _overwrite(descriptor: int, before: bytes, after: bytes) -> None:
         os.fsync(descriptor)
         os.ftruncate(descriptor, len(after))
     except BaseException:
-        _put_back(descriptor, before)
+        _restore(descriptor, before)
         raise
 
 
-def _put_back(descriptor: int, before: bytes) -> None:
+def _restore(descriptor: int, before: bytes) -> None:
     try:
         _write(descriptor, before, 0)
         os.ftruncate(descriptor, len(before))
         os.fsync(descriptor)
     except OSError:
-        pass  # the caller reads and reports the content of the file
+        pass  # the caller reads the file again and reports its content
 
 
 def _failure(descriptor: int, path: str, before: bytes, error: OSError) -> HccnError:
     held = os.pread(descriptor, MAX_BYTES + 1, 0)
     if held == before:
-        return HccnError("conf_unwritable", "%s: %s; the file holds its old content" % (path, error.strerror), "see the file system")
+        return HccnError("conf_unwritable", "%s: %s; the file holds its old content" % (path, error.strerror), "check the file system")
     return HccnError("conf_damaged", "%s: %s, and the old content could not be put back: the file holds %d bytes that are neither the old nor the new text"
                      % (path, error.strerror, len(held)), "repair the file system, then write the file again, for instance from a backup")
 
 
 def change(path: str, edit: Callable[[str], str], timeout: float, before_write: Optional[Callable[[str], None]] = None) -> bool:
-    """Read, edit and write the file under one lock; return True if it changed. ``before_write`` receives the old text (for a backup).
+    """Read, edit and write the file under one lock. Return True if it changed. ``before_write`` is called with the old text, for a backup.
 
-    Raises HccnError ``conf_missing``, ``conf_locked``, ``conf_unwritable`` (the file holds the old text then), ``conf_damaged`` or ``conf_too_large``.
+    Raises HccnError ``conf_missing``, ``conf_locked``, ``conf_unwritable`` (the file then contains the old text), ``conf_damaged`` or ``conf_too_large``.
     """
     with locked(path, timeout, os.O_RDWR, "conf_unwritable") as descriptor:
         before = os.pread(descriptor, MAX_BYTES + 1, 0)
@@ -147,7 +147,7 @@ def change(path: str, edit: Callable[[str], str], timeout: float, before_write: 
 
 
 def create(path: str, mode: int = 0o644) -> None:
-    """Create an empty file like the driver's installer, root:root 0644 whatever the umask, never through a link. An existing file stays as it is.
+    """Create an empty file like the installer of the driver, root:root 0644 independent of the umask, never through a link. Keep an existing file.
 
     Raises HccnError ``conf_unwritable``.
     """
@@ -156,7 +156,7 @@ def create(path: str, mode: int = 0o644) -> None:
     except FileExistsError:
         if os.path.exists(path):
             return
-        raise HccnError("conf_unwritable", "%s is a link to a file that is not there" % path, "remove the link, or make that file") from None
+        raise HccnError("conf_unwritable", "%s is a link to a file that does not exist" % path, "remove the link, or create that file") from None
     except OSError as error:
         raise HccnError("conf_unwritable", "%s: %s" % (path, error.strerror), "run as root (become: true)") from None
     try:

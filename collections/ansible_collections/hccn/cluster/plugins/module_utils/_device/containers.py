@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""Find the running containers that have NPUs, from /proc alone, without a container engine."""
+"""Find the running containers that have NPUs, by reading /proc only and without a container engine."""
 
 from __future__ import annotations
 
@@ -13,30 +13,30 @@ from typing import Dict, Iterable, List, Mapping, Optional, Set, Tuple
 
 from .._core import procfs
 from .._core.errors import HccnError, ParseError
-from . import inside
+from . import container_files
 
 _ID = "([0-9a-f]{64})"
 _RUNTIMES = {"docker": "docker", "cri-containerd": "containerd", "nerdctl": "containerd", "crio": "crio", "libpod": "podman",
              "libpod-payload": "podman", "isulad": "isulad"}
 _PREFIX = "(%s)" % "|".join(_RUNTIMES)
-# The last part of a container's cgroup: a scope of systemd, the same without systemd, and what containerd makes of a slice it does not understand.
+# The last part of a container's cgroup: a scope of systemd, the same without systemd, and the name that containerd uses for an unknown slice.
 _SCOPE = re.compile(r"^%s-%s(?:\.scope)?$" % (_PREFIX, _ID))
 _SLICE = re.compile(r":%s:%s$" % (_PREFIX, _ID))
 _BARE = re.compile("^%s$" % _ID)
 _LXC = re.compile(r"^lxc\.payload\.(.+)$")
-# Static pods have the hash of their manifest in place of a UUID; systemd does not allow "-" within a name's part.
+# Static pods have the hash of their manifest in place of a UUID. systemd does not allow "-" within a part of a name.
 _POD = re.compile(r"pod([0-9a-f]{8}(?:[-_][0-9a-f]{4}){3}[-_][0-9a-f]{12}|[0-9a-f]{32})(?:\.slice)?(?:$|[:/])")
 
 _GONE = (FileNotFoundError, ProcessLookupError)
 _NPU_NAME = re.compile("^davinci[0-9]+$")
 _NPU_FILE = re.compile(r"/dev/davinci[0-9]+(?: \(deleted\))?$")
 _HOST_NAME = re.compile("^v?davinci([0-9]+)$")
-"""vdavinci100 of the host is a virtual NPU; the engine maps it as davinci100."""
+"""vdavinci100 of the host is a virtual NPU, which the engine maps as davinci100."""
 
 
 @dataclass(frozen=True)
-class Place:
-    """The container of a cgroup path; ``container`` is the full id of the engine (a name with lxc)."""
+class ContainerId:
+    """The container of a cgroup path. ``container`` is the full id that the engine uses (for lxc, the name)."""
 
     runtime: str
     container: str
@@ -45,7 +45,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Container:
-    """``container`` is the id of the engine, or the mount namespace without an engine. ``pids``: processes that hold an NPU open first, then by number."""
+    """A container with NPUs. ``container`` is the id that the engine uses, or the mount namespace. ``pids``: processes that hold an NPU open come first."""
 
     container: str
     runtime: str
@@ -57,15 +57,15 @@ class Container:
 
 @dataclass(frozen=True)
 class Scan:
-    """``unseen``: processes that this user may not inspect. ``hidden``: /proc does not even list those of other users."""
+    """The containers of a host. ``uninspected``: processes that this user may not inspect. ``hidden``: /proc does not list processes of other users."""
 
     containers: Tuple[Container, ...]
     processes: int
-    unseen: Tuple[int, ...]
+    uninspected: Tuple[int, ...]
     hidden: bool
 
 
-def _place(path: str) -> Optional[Place]:
+def _container_id(path: str) -> Optional[ContainerId]:
     runtime, found, before = "", "", ""
     for part in path.split("/"):
         named = _SCOPE.match(part) or _SLICE.search(part)
@@ -81,20 +81,20 @@ def _place(path: str) -> Optional[Place]:
     if not found:
         return None
     pod = _POD.search(path)
-    return Place(runtime or ("kubernetes" if pod else "unknown"), found, pod.group(1).replace("_", "-") if pod else None)
+    return ContainerId(runtime or ("kubernetes" if pod else "unknown"), found, pod.group(1).replace("_", "-") if pod else None)
 
 
-def parse_cgroup(text: str) -> Optional[Place]:
+def parse_cgroup(text: str) -> Optional[ContainerId]:
     """Parse /proc/PID/cgroup; return the innermost container of the first line that names one, or None."""
     for line in text.splitlines():
-        place = _place(line.split(":", 2)[-1])
-        if place is not None:
-            return place
+        container_id = _container_id(line.split(":", 2)[-1])
+        if container_id is not None:
+            return container_id
     return None
 
 
-def place_of(pid: int, proc: str = "/proc") -> Optional[Place]:
-    """Return the container of a process; None outside containers, and where the process is gone or cannot be read."""
+def container_of(pid: int, proc: str = "/proc") -> Optional[ContainerId]:
+    """Return the container of a process, None outside containers or if the process has ended or cannot be read."""
     try:
         with open(os.path.join(proc, str(pid), "cgroup"), encoding="utf-8", errors="replace") as stream:
             return parse_cgroup(stream.read())
@@ -107,18 +107,21 @@ def _number(entry: os.stat_result) -> int:
 
 
 def _npus_in(directory: int) -> Set[int]:
-    """Return the device numbers of the character devices named like an NPU in the /dev of a container, which is open as ``directory``."""
+    """Return the device numbers of character devices with the name of an NPU in ``directory``, an open descriptor of the /dev of a container."""
     names = filter(_NPU_NAME.match, os.listdir(directory))
     return {_number(os.stat(name, dir_fd=directory, follow_symlinks=False)) for name in names} - {0}
 
 
 def ids(numbers: Iterable[int], host: Mapping[int, int]) -> Set[int]:
-    """Return the ids of the host for device numbers. Others are not NPUs: in a user namespace one may create files of any name, but no device files."""
+    """Return the NPU ids on the host for device numbers.
+
+    Other numbers are ignored: in a user namespace, a process can create files of any name, but no device files.
+    """
     return {host[number] for number in numbers if number in host}
 
 
 def host_npus(dev: str) -> Dict[int, int]:
-    """Return the ids of the NPUs of the host by device number."""
+    """Return the ids of the host's NPUs by device number."""
     found = {}
     for name in os.listdir(dev) if os.path.isdir(dev) else ():
         named = _HOST_NAME.match(name)
@@ -148,17 +151,17 @@ def _visible_npus(process: str) -> Set[int]:
     """Return the device numbers of the NPUs in the /dev of a process. Raises OSError."""
     root = os.open(process + "/root", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        place = inside.walk(root, "/dev")
+        descriptor = container_files.open_below(root, "/dev")
     except (FileNotFoundError, NotADirectoryError):
         return set()
     finally:
         os.close(root)
     try:
-        directory = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=place)
+        directory = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=descriptor)
     except NotADirectoryError:
         return set()
     finally:
-        os.close(place)
+        os.close(descriptor)
     try:
         return _npus_in(directory)
     finally:
@@ -166,17 +169,17 @@ def _visible_npus(process: str) -> Set[int]:
 
 
 def _is_kernel_thread(pid: int, proc: str) -> bool:
-    """Return False also where the process cannot be read."""
+    """Return True for a kernel thread, and False if the process cannot be read."""
     try:
         return procfs.stat_of(pid, proc).kernel_thread
     except (OSError, ParseError):
         return False
 
 
-def _is_headless(pid: int, proc: str) -> bool:
-    """Return False also where the process cannot be read."""
+def _main_thread_ended(pid: int, proc: str) -> bool:
+    """Return True if only the main thread of the process has ended, and False if the process cannot be read."""
     try:
-        return procfs.stat_of(pid, proc).headless
+        return procfs.stat_of(pid, proc).main_thread_ended
     except (OSError, ParseError):
         return False
 
@@ -186,17 +189,17 @@ def _same_root(proc: str, process: str) -> bool:
     return (mine.st_dev, mine.st_ino) == (other.st_dev, other.st_ino)
 
 
-class _Finder:
+class _Scanner:
     """One pass over /proc, process by process."""
 
     def __init__(self, proc: str, host: Mapping[int, int]) -> None:
         self._proc = proc
         self._host = host
         self._own = self._host_namespaces()
-        self._places: Dict[Tuple[str, Optional[Place]], List[int]] = {}
-        self._held: Dict[int, Set[int]] = {}
-        self._visible: Dict[Tuple[str, Optional[Place]], Set[int]] = {}
-        self.unseen: List[int] = []
+        self._pids: Dict[Tuple[str, Optional[ContainerId]], List[int]] = {}
+        self._open: Dict[int, Set[int]] = {}
+        self._visible: Dict[Tuple[str, Optional[ContainerId]], Set[int]] = {}
+        self.uninspected: List[int] = []
 
     def _host_namespaces(self) -> Set[str]:
         try:
@@ -206,52 +209,52 @@ class _Finder:
         try:
             own.add(os.readlink(self._proc + "/1/ns/mnt"))
         except OSError:
-            pass  # Then what shares this process's namespace is the host, and the rest is looked at.
+            pass  # only processes in the namespace of this process count as those of the host
         return own
 
     def probe(self, pid: int) -> None:
-        """Probe a process. One that ends meanwhile is ignored."""
+        """Probe a process. It is ignored if it ends meanwhile."""
         process = "%s/%d" % (self._proc, pid)
         try:
             self._probe(pid, process)
         except _GONE:
-            if _is_headless(pid, self._proc):
-                self.unseen.append(pid)
+            if _main_thread_ended(pid, self._proc):
+                self.uninspected.append(pid)
         except OSError:
-            # The first process is the host's own by definition.
+            # The first process is always a process of the host.
             if pid != 1 and not _is_kernel_thread(pid, self._proc):
-                self.unseen.append(pid)
+                self.uninspected.append(pid)
 
     def _probe(self, pid: int, process: str) -> None:
         namespace = os.readlink(process + "/ns/mnt")
         if namespace in self._own or _is_kernel_thread(pid, self._proc):
             return
         key = (namespace, parse_cgroup(procfs.read_text(process + "/cgroup")))
-        held = ids(_open_npus(process), self._host)
+        open_ids = ids(_open_npus(process), self._host)
         if key not in self._visible:
-            # Services of the host with mounts of their own (PrivateTmp= of systemd) see the host's whole /dev and are no containers.
+            # Services of the host with separate mounts (PrivateTmp= of systemd) see the /dev of the host and are not containers.
             service = key[1] is None and _same_root(self._proc, process)
             self._visible[key] = set() if service else ids(_visible_npus(process), self._host)
-        self._held[pid] = held
-        self._places.setdefault(key, []).append(pid)
+        self._open[pid] = open_ids
+        self._pids.setdefault(key, []).append(pid)
 
     def containers(self) -> List[Container]:
-        """Return the containers with NPUs, by their lowest pid."""
+        """Return the containers with NPUs, sorted by their lowest pid."""
         found = []
-        for key, pids in self._places.items():
-            namespace, place = key
-            devices = self._visible[key].union(*(self._held[pid] for pid in pids))
+        for key, pids in self._pids.items():
+            namespace, container_id = key
+            devices = self._visible[key].union(*(self._open[pid] for pid in pids))
             if devices:
-                order = sorted(pids, key=lambda pid: (not self._held[pid], pid))
-                place = place or Place("unknown", namespace, None)
-                found.append(Container(place.container, place.runtime, place.pod_uid, namespace, tuple(order), tuple(sorted(devices))))
+                order = sorted(pids, key=lambda pid: (not self._open[pid], pid))
+                container_id = container_id or ContainerId("unknown", namespace, None)
+                found.append(Container(container_id.container, container_id.runtime, container_id.pod_uid, namespace, tuple(order), tuple(sorted(devices))))
         return sorted(found, key=lambda one: min(one.pids))
 
 
 def scan(proc: str = "/proc", dev: str = "/dev") -> Scan:
-    """Return the running containers that hold NPUs of the host open or have them in their /dev. Raises HccnError ``proc_unreadable``."""
-    finder = _Finder(proc, host_npus(dev))
+    """Return the running containers that hold NPUs of the host open or have them in /dev. Raises HccnError ``proc_unreadable``."""
+    scanner = _Scanner(proc, host_npus(dev))
     pids = procfs.pids(proc)
     for pid in pids:
-        finder.probe(pid)
-    return Scan(tuple(finder.containers()), len(pids), tuple(finder.unseen), 1 not in pids)
+        scanner.probe(pid)
+    return Scan(tuple(scanner.containers()), len(pids), tuple(scanner.uninspected), 1 not in pids)

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""The logic of hccn_conf: declared keys of the file, and what is wrong with it."""
+"""The logic of hccn_conf: set and remove keys of the file, check it, and apply it to devices."""
 
 from __future__ import annotations
 
@@ -11,47 +11,44 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from .._core.errors import HccnError, InputError
 from .._core.problems import Problem, as_dicts
-from . import conf, conf_check, conf_file, host, previous, recover, session
+from . import conf, conf_check, conf_file, device_session, host, recover, saved_state
 from .device_errors import failed, sentence
 from .host import MAX_DEVICE_ID, expand
 from .npu_smi import NpuSmi
 
 _NUMBERED = re.compile(r"_\d+$")
 
-Wishes = Dict[Tuple[int, str], List[str]]
-
-
 def _values(where: str, key: str, value: Any) -> List[str]:
     values = value if isinstance(value, list) else [value]
     if any(one is None or isinstance(one, (list, dict)) for one in values):
-        raise InputError("%s: %s is given %r, not a text or a number" % (where, key, value))
+        raise InputError("%s: the value %r of %s is neither a text nor a number" % (where, value, key))
     texts = [str(int(one)) if isinstance(one, bool) else str(one) for one in values]
     if not key or any(character in key for character in "=# \t\r\n") or _NUMBERED.search(key):
         raise InputError("%s: %r is not a key of hccn.conf: give it without '=' and without the device's number" % (where, key))
     if len(texts) > 1 and key not in conf.REPEATABLE_KEYS:
-        raise InputError("%s: %s takes one value, %d are given; only %s may stand on several lines" % (
+        raise InputError("%s: %s has %d values but takes only one; only %s may be repeated" % (
             where, key, len(texts), ", ".join(conf.REPEATABLE_KEYS)))
     for text in texts:
         if "\n" in text or "\r" in text or len(key) + len(text) + 4 > conf_check.MAX_LINE:
             raise InputError("%s: the value of %s does not fit on one line of %d characters" % (where, key, conf_check.MAX_LINE))
         rule = conf_check.VALUE_RULES.get(key)
-        wrong = rule(text) if rule else None
-        if wrong:
-            raise InputError("%s: %s: %s" % (where, key, wrong))
+        error = rule(text) if rule else None
+        if error:
+            raise InputError("%s: %s: %s" % (where, key, error))
     return texts
 
 
-def wishes(params: Mapping[str, Any], devices: Sequence[int]) -> Wishes:
-    """``settings`` for every device of ``devices``, then ``config``, whose entries win. Raises InputError."""
+def declared_keys(params: Mapping[str, Any], devices: Sequence[int]) -> Dict[Tuple[int, str], List[str]]:
+    """Return ``settings`` for each of ``devices`` and ``config``, which takes precedence, by device and key. Raises InputError."""
     absent = params["state"] == "absent"
-    wanted: Wishes = {}
+    wanted: Dict[Tuple[int, str], List[str]] = {}
     for device in devices:
         for key, value in (params["settings"] or {}).items():
             wanted[(device, key)] = [] if absent else _values("settings", key, value)
     seen = set()
     for index, entry in enumerate(params["config"] or []):
         if entry["id"] in seen:
-            raise InputError("config[%d]: device %d stands there twice" % (index, entry["id"]))
+            raise InputError("config[%d]: device %d is listed twice" % (index, entry["id"]))
         if not 0 <= entry["id"] <= MAX_DEVICE_ID:
             raise InputError("config[%d]: id %d is not a physical id of 0 to %d" % (index, entry["id"], MAX_DEVICE_ID))
         seen.add(entry["id"])
@@ -61,15 +58,15 @@ def wishes(params: Mapping[str, Any], devices: Sequence[int]) -> Wishes:
 
 
 def _text(path: str, create: bool) -> Optional[str]:
-    """Return the text, None for a file that will be created."""
+    """Return the text, None if the file will be created."""
     text = conf_file.read(path)
     if text is None and not create:
-        raise HccnError("conf_missing", "%s does not exist" % path, "the driver's installer makes it; create: true does too")
+        raise HccnError("conf_missing", "%s does not exist" % path, "set create: true, or create it with the installer of the driver")
     return text
 
 
 def _devices(params: Mapping[str, Any]) -> Tuple[List[int], Optional[Sequence[int]]]:
-    """Return the devices of ``settings``, and those of the host (None where they are unknown and ``devices`` is not ``all``)."""
+    """Return the devices of ``settings`` and the devices of the host, None if they are unknown and ``devices`` is not ``all``."""
     present: Optional[Sequence[int]]
     try:
         present = host.probe(NpuSmi(params["npu_smi"])).devices
@@ -80,16 +77,16 @@ def _devices(params: Mapping[str, Any]) -> Tuple[List[int], Optional[Sequence[in
     return expand(params["devices"], present or ()), present
 
 
-def _session(params: Mapping[str, Any]) -> session.Session:
-    """Return tool and devices for a recovery, found before the file is changed."""
-    here = session.start(dict(params, hccn_conf=params["path"]))
-    here.host.refuse_950()
-    named = [entry["id"] for entry in params["config"] or [] if entry["id"] in here.host.devices]
-    return replace(here, devices=here.devices + [device for device in named if device not in here.devices])
+def _session(params: Mapping[str, Any]) -> device_session.Session:
+    """Return the session of a recovery. It is started before the file is changed, so that errors leave the file unchanged."""
+    session = device_session.start(dict(params, hccn_conf=params["path"]))
+    session.host.refuse_950()
+    named = [entry["id"] for entry in params["config"] or [] if entry["id"] in session.host.devices]
+    return replace(session, devices=session.devices + [device for device in named if device not in session.devices])
 
 
 def _write(params: Mapping[str, Any], edit: Callable[[str], str], backup: Callable[[str], str]) -> Optional[str]:
-    """Edit the file; return the path of its backup if one was made."""
+    """Edit the file, and return the path of its backup if one was made."""
     path = params["path"]
     if params["create"]:
         conf_file.create(path)
@@ -97,7 +94,7 @@ def _write(params: Mapping[str, Any], edit: Callable[[str], str], backup: Callab
 
     def keep(text: str) -> None:
         if params.get("keep_previous"):
-            previous.save(path, text)
+            saved_state.save(path, text)
         if params["backup"]:
             copies.append(backup(path))
 
@@ -106,11 +103,11 @@ def _write(params: Mapping[str, Any], edit: Callable[[str], str], backup: Callab
 
 
 def declare(params: Mapping[str, Any], check_mode: bool, backup: Callable[[str], str]) -> Dict[str, Any]:
-    """Return the values of hccn_conf. ``backup(path)`` copies the file and returns the copy's path. Raises HccnError."""
+    """Return the values of hccn_conf. ``backup(path)`` copies the file and returns the path of the copy. Raises HccnError."""
     path = params["path"]
     devices, present = _devices(params)
-    wanted = wishes(params, devices)
-    here = _session(params) if params["recover"] else None
+    wanted = declared_keys(params, devices)
+    session = _session(params) if params["recover"] else None
     found = _text(path, params["create"])
     before, missing = found or "", found is None
     result: Dict[str, Any] = {}
@@ -119,8 +116,8 @@ def declare(params: Mapping[str, Any], check_mode: bool, backup: Callable[[str],
         copy = _write(params, lambda text: conf.edit(text, wanted), backup)
         result.update({"backup_file": copy} if copy else {})
         after = _text(path, False) or ""
-    if here is not None:
-        result["recovered"] = recover.recover(here, after, conf_check.check(after, present), params["allow_busy"], check_mode)
+    if session is not None:
+        result["recovered"] = recover.recover(session, after, conf_check.check(after, present), params["allow_busy"], check_mode)
         after = after if check_mode else _text(path, False) or ""
     problems = conf_check.check(after, present)
     pending = conf_check.pending(problems, after, params["pending_network"])
@@ -133,11 +130,11 @@ def declare(params: Mapping[str, Any], check_mode: bool, backup: Callable[[str],
     if after != before:
         result["previous"] = before
     if params.get("keep_previous"):
-        result["saved"] = previous.state_of(path)
-    return _judged(result, [problem for problem in problems if problem not in pending], path, params["fail_on"])
+        result["saved"] = saved_state.state_of(path)
+    return _with_failure(result, [problem for problem in problems if problem not in pending], path, params["fail_on"])
 
 
-def _judged(result: Dict[str, Any], problems: Sequence[Problem], path: str, fail_on: str) -> Dict[str, Any]:
+def _with_failure(result: Dict[str, Any], problems: Sequence[Problem], path: str, fail_on: str) -> Dict[str, Any]:
     errors = [problem for problem in problems if problem.severity == "error"]
     if errors and fail_on != "none":
         return dict(result, failed=True, msg="%s has %d problem(s) left, the first: %s, %s" % (path, len(errors), errors[0].where, errors[0].message))

@@ -1,15 +1,15 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""What hccn_tool says when it fails: each text and the error that it stands for.
+"""The failure messages of hccn_tool and the errors that they mean.
 
-Source: hicann/driver, src/custom/network/hccn/ascend910B (A2, A3). The exit code is the low byte of an internal code whose families
-collide, so the text decides and the code only breaks a silence. Texts come on either stream.
+Source: hicann/driver, src/custom/network/hccn/ascend910B (A2, A3). The exit code is the low byte of an internal code and therefore ambiguous, so it
+is only used if there is no known message. Messages are printed on stdout or stderr.
 """
 
 from __future__ import annotations
 
-from typing import Dict, NamedTuple, Optional, Tuple
+from typing import NamedTuple, Optional, Tuple
 
 from .._core.errors import HccnError
 from .._core.process import Result
@@ -17,7 +17,7 @@ from .._core.words import beginning
 
 SUCCESS = "Cmd executed successfully!"
 BUSY = "tool_busy"
-NOT_PERSISTED = "conf_not_persisted"  # the device did change
+NOT_PERSISTED = "conf_not_persisted"  # the device was changed, but not hccn.conf
 NO_PASSWD_ENTRY_EXIT = 234
 
 
@@ -29,17 +29,17 @@ class Failure(NamedTuple):
     hint: str = ""
 
 
-# The specific texts first: a run may print a specific and a generic one, and then the specific one is the error.
+# Specific messages come first: a run may print a specific and a generic message, and the specific one is the error.
 FAILURES: Tuple[Failure, ...] = (
-    Failure("hccn_tool is busy, please try again.", BUSY, "another hccn_tool is at work on this device: try again"),
+    Failure("hccn_tool is busy, please try again.", BUSY, "another hccn_tool is running on this device: try again"),
     Failure("I2c is busy. Please try again.", "i2c_busy", "the optical module is being read by another caller: try again"),
     Failure("The device is occupied. Please try again later.", "device_occupied", "another hccs_ping is running on this device: try again"),
     Failure("permission denied: pls check this cmd run permission.", "permission_denied", "run as root (become: true)"),
     Failure("Get gateway failed, because no gateway was preset there!", "gateway_not_set", "set one: hccn_tool -i N -gateway -s gateway A"),
     Failure("Get ipconf failed, because no ip was preset there!", "address_not_set", "set one: hccn_tool -i N -ip -s address A netmask M"),
     Failure("No certificate found, please set certs firstly!", "no_certificate", "set one: hccn_tool -i N -tls -s path P pri F pub F ca1 F"),
-    Failure("The Certificate has expired!", "certificate_expired", "set a valid certificate, then switch TLS"),
-    Failure("The certificates are illegal!", "certificate_illegal", "set a valid certificate, then switch TLS"),
+    Failure("The Certificate has expired!", "certificate_expired", "set a valid certificate, then set the TLS flag again"),
+    Failure("The certificates are illegal!", "certificate_illegal", "set a valid certificate, then set the TLS flag again"),
     Failure("Failed to verify the certificate chain", "certificate_chain", "the certificate and its CA files do not belong together"),
     Failure("Unable to configure gateway, because ip is not configured!", "gateway_without_address", "set the address first"),
     Failure("Unable to configure IPV6 address, because mtu is less than 1280!", "mtu_too_small_for_ipv6", "set an mtu of 1280 or more first"),
@@ -73,7 +73,7 @@ FAILURES: Tuple[Failure, ...] = (
     Failure("This device does not support switching fec mode.", "fec_not_switchable"),
     Failure("This device does not support IPV6!", "ipv6_unsupported"),
     Failure("This device does not support bonding!", "bonding_unsupported"),
-    Failure("User aborts command.", "aborted", "the tool asks before this command; it is not answered here"),
+    Failure("User aborts command.", "aborted", "the tool asks before this command; this module does not answer"),
     Failure("Roce perftest is doing, please try later.", "roce_test_running", "hccn_tool -i N -roce_test reset ends it"),
     Failure("There isn't enough memory to perform the requested", "device_memory_low", "only message size and iterations may be given then"),
     Failure("Please add \"-tcp\"", "tcp_missing"),
@@ -96,18 +96,15 @@ FAILURES: Tuple[Failure, ...] = (
     Failure("Cmd execute failed!", "tool_failed", "see /var/log/hccn_tool/hccn.log"),
 )
 
-_HINTS: Dict[str, str] = {failure.code: failure.hint for failure in FAILURES}
-
-
 MESSAGE_LIMIT = 200
-"""Most characters of a line in a message; the longest text of the tool has 143."""
+"""Maximum length of a line in a message. The longest message of hccn_tool has 143 characters."""
 
 
 def _cut(line: str) -> str:
     return beginning(line.strip(), MESSAGE_LIMIT)
 
 
-def _spoken(result: Result) -> Optional[HccnError]:
+def _known_failure(result: Result) -> Optional[HccnError]:
     lines = (result.stderr + "\n" + result.stdout).splitlines()
     for failure in FAILURES:
         for line in lines:
@@ -117,27 +114,27 @@ def _spoken(result: Result) -> Optional[HccnError]:
 
 
 def failure_of(result: Result) -> Optional[HccnError]:
-    """Return the error of a run of hccn_tool, None where neither its text nor its exit code reports one."""
+    """Return the error of a run of hccn_tool, None if neither its output nor its exit code reports a failure."""
     if result.timed_out:
         return HccnError("timeout", "no answer within %.0f s: %s" % (result.duration_s, " ".join(result.argv)),
                          "the device may be not ready (npu-smi info), or another process holds hccn.conf locked (lslocks)")
-    spoken = _spoken(result)
-    if spoken is not None:
-        return spoken
+    known = _known_failure(result)
+    if known is not None:
+        return known
     if result.rc < 0:
         return HccnError("tool_killed", "hccn_tool was ended by signal %d" % -result.rc)
     if result.rc == NO_PASSWD_ENTRY_EXIT and not result.stdout and not result.stderr:
-        return HccnError("no_passwd_entry", "hccn_tool ended without a word (exit %d)" % result.rc, "the uid has no passwd entry in this container")
+        return HccnError("no_passwd_entry", "hccn_tool printed nothing (exit code %d)" % result.rc, "the uid has no passwd entry in this container")
     if result.rc != 0:
-        said = (result.stderr or result.stdout).strip().splitlines()
-        return HccnError("tool_exit_%d" % result.rc, _cut(said[0]) if said else "hccn_tool ended without a word (exit %d)" % result.rc)
+        output = (result.stderr or result.stdout).strip().splitlines()
+        return HccnError("tool_exit_%d" % result.rc, _cut(output[0]) if output else "hccn_tool printed nothing (exit code %d)" % result.rc)
     return None
 
 
 def set_failure_of(result: Result) -> Optional[HccnError]:
-    """Return the error of a command that changes something. Besides those of ``failure_of``, a missing success line is an error."""
+    """Return the error of a command that changes something. In addition to ``failure_of``, a missing success message is an error."""
     error = failure_of(result)
     if error is None and SUCCESS not in result.stdout:
-        return HccnError("not_confirmed", "hccn_tool ended with 0 but did not say that it was successful: %s" % " ".join(result.argv),
-                         "the state of the device is unknown: query it")
+        return HccnError("not_confirmed", "hccn_tool exited with 0 but did not report success: %s" % " ".join(result.argv),
+                         "the state of the device is unknown: query the device")
     return error

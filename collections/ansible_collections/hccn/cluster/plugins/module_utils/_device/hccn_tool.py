@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""Run hccn_tool: find its path once, retry while the tool is busy, turn failures into errors."""
+"""Run hccn_tool: find its path, retry while the tool is busy, and turn failures into errors."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Runner = Callable[[Sequence[str], float], process.Result]
 
 
 def find_program(name: str, folders: Sequence[str]) -> str:
-    """Return the path of a program: a path unchanged, a bare name searched in PATH and then in ``folders``. Raises HccnError ``tool_missing``."""
+    """Return the path of a program. A bare name is searched in PATH and then in ``folders``. Raises HccnError ``tool_missing``."""
     if os.sep in name:
         return name
     found = shutil.which(name, path=os.pathsep.join([os.environ.get("PATH", os.defpath)] + list(folders)))
@@ -44,12 +44,12 @@ class HccnTool:
         self._sleep = sleep
 
     def argv(self, device: int, *arguments: str) -> Tuple[str, ...]:
-        """``hccn_tool -i DEVICE ...``. The tool takes an empty or odd id for device 0, so only an int passes. Raises InputError."""
+        """Return the command ``hccn_tool -i DEVICE ...``. Raises InputError unless ``device`` is an int, since the tool reads an empty or invalid id as 0."""
         if not isinstance(device, int) or isinstance(device, bool) or device < 0:
             raise InputError("device id %r is not a whole number" % (device,))
         return (self.path, "-i", "%d" % device) + arguments
 
-    def patient(self, timeout: float) -> "HccnTool":
+    def with_timeout(self, timeout: float) -> "HccnTool":
         """Return the same tool with at least ``timeout`` seconds for a call."""
         return type(self)(self.path, max(self.timeout, timeout), self._run, self._sleep)
 
@@ -61,7 +61,7 @@ class HccnTool:
         return result.stdout
 
     def run(self, device: int, *arguments: str) -> process.Result:
-        """Return the finished run, failed or not. A busy tool is tried BUSY_TRIES times."""
+        """Return the result of a run, which may be a failure. While the tool is busy, it is tried up to BUSY_TRIES times."""
         argv = self.argv(device, *arguments)
         for _attempt in range(BUSY_TRIES - 1):
             result = self._run(argv, self.timeout)
@@ -92,15 +92,15 @@ class HccnTool950(HccnTool):
     """The hccn_tool of the 950: ``hccn_tool -g -COMMAND -i NPU [-u UDIE -p PORT]``. Only its queries are used."""
 
     def argv(self, device: int, *arguments: str) -> Tuple[str, ...]:
-        """``arguments``: mode, command, then what goes behind the NPU. Raises InputError."""
+        """Return the command. ``arguments``: mode, command, and the arguments after the NPU. Raises InputError."""
         _path, *chosen = super().argv(device)
         return (self.path,) + arguments[:2] + tuple(chosen) + arguments[2:]
 
 
-def ping_of(result: process.Result, parse: Callable[[str], Any] = parse_ping) -> Any:
-    """Return the parsed result of ``-ping -g``, or of another command with its ``parse``. Raises HccnError.
+def ping_result(result: process.Result, parse: Callable[[str], Any] = parse_ping) -> Any:
+    """Parse the result of ``-ping -g``, or of another command with its ``parse``. Raises HccnError.
 
-    Lost packets are a measurement, although the tool calls them a failure.
+    Lost packets are a measurement, although hccn_tool reports them as a failure.
     """
     try:
         return parse(result.stdout)

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""Which devices: the option ``devices``, and what npu-smi or /dev/davinci* show."""
+"""The devices of a host, as npu-smi or /dev/davinci* show them, and the option ``devices`` that selects some of them."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from typing import Iterable, List, Optional, Sequence, Tuple
 
 from .._core.errors import HccnError, InputError
 from .._core.words import ranges
-from .parse_npu_smi import Chip
 from .npu_smi import NpuSmi
+from .parse_npu_smi import Chip
 
 MAX_DEVICE_ID = 63
-"""The largest physical id that any reader of rank tables takes (MindIE-LLM, ranktable_config.cpp)."""
+"""The largest physical id that any reader of rank tables accepts (MindIE-LLM, ranktable_config.cpp)."""
 
 _RANGE = re.compile(r"^(\d{1,3})(?:-(\d{1,3}))?$")
 
 
 @dataclass(frozen=True)
 class Host:
-    """``product``: 910A, A2, A3, 950, or None where only device files told; ``chip``: the name that npu-smi prints.
+    """The NPUs of a host. ``product`` is 910A, A2, A3 or 950, ``chip`` the name that npu-smi prints, ``chips`` the ids that npu-smi uses.
 
-    ``chips`` tells how npu-smi calls each device; empty where only device files told.
+    If only device files are known, ``product`` and ``chip`` are None and ``chips`` is empty.
     """
 
     devices: Tuple[int, ...]
@@ -39,69 +39,69 @@ class Host:
         return "950" if self.product == "950" else "910"
 
     def refuse_950(self) -> None:
-        """Raise HccnError on a 950, of whose hccn_tool only some queries are supported."""
+        """Raise HccnError ``unsupported_dialect`` on a 950, for which only some queries of hccn_tool are supported."""
         if self.dialect == "950":
-            raise HccnError("unsupported_dialect", "the NPUs of this host are of the 950, whose hccn_tool has another command line: nothing was done",
+            raise HccnError("unsupported_dialect", "the NPUs of this host are of the 950, whose hccn_tool has a different command line: nothing was done",
                             "run hccn_tool by hand")
 
 
 def expand(wanted: Iterable[str], present: Iterable[int]) -> List[int]:
     """Return the ids of ``["all"]`` or of ids and ranges (``["0-3", "7"]``), in the order given.
 
-    Raises InputError for an empty list, a word that is no id, a falling range, an id twice or over MAX_DEVICE_ID.
+    Raises InputError for an empty list, invalid ids, descending ranges, duplicate ids and ids above MAX_DEVICE_ID.
     """
-    words = [str(word).strip() for word in wanted]
-    if not words:
+    entries = [str(entry).strip() for entry in wanted]
+    if not entries:
         raise InputError("devices is empty: give ids such as 0-7, or all")
-    if words == ["all"]:
+    if entries == ["all"]:
         return list(present)
     ids: List[int] = []
-    for word in words:
-        found = _RANGE.match(word)
+    for entry in entries:
+        found = _RANGE.match(entry)
         if found is None:
-            raise InputError("devices: %r is neither an id, nor a range such as 0-7, nor all alone" % word)
+            raise InputError("devices: %r is neither an id, nor a range such as 0-7, nor all alone" % entry)
         first, last = int(found.group(1)), int(found.group(2) or found.group(1))
         if last < first or last > MAX_DEVICE_ID:
-            raise InputError("devices: the range %r falls or goes beyond %d" % (word, MAX_DEVICE_ID))
+            raise InputError("devices: the range %r is descending or exceeds %d" % (entry, MAX_DEVICE_ID))
         ids.extend(range(first, last + 1))
-    twice = sorted({number for number in ids if ids.count(number) > 1})
-    if twice:
-        raise InputError("devices: %s named twice" % ", ".join(map(str, twice)))
+    duplicates = sorted({number for number in ids if ids.count(number) > 1})
+    if duplicates:
+        raise InputError("devices: %s named twice" % ", ".join(map(str, duplicates)))
     return ids
 
 
-def unknown(where: str, named: Sequence[int], present: Sequence[int]) -> List[str]:
-    """Return the sentence about those of ``named`` that the host does not have, if any. ``where``: ``targets[%s].device``, with places for ``%s``."""
-    places = [place for place, device in enumerate(named) if device not in present]
-    if not places:
+def unknown_devices(where: str, requested: Sequence[int], present: Sequence[int]) -> List[str]:
+    """Return a message about those of ``requested`` that the host does not have, if any. ``where``: such as ``targets[%s].device``, with ``%s`` for indices."""
+    indices = [index for index, device in enumerate(requested) if device not in present]
+    if not indices:
         return []
-    ids = {named[place] for place in places}
+    ids = {requested[index] for index in indices}
     plural = "s" if len(ids) > 1 else ""
-    return [where % ranges(places) + ": this host has no device%s %s, only %s" % (plural, ranges(ids), ranges(present))]
+    return [where % ranges(indices) + ": this host has no device%s %s, only %s" % (plural, ranges(ids), ranges(present))]
 
 
 _DAVINCI = re.compile(r"^davinci(\d+)$")
 
 
 def has_device_files(names: Iterable[str]) -> bool:
-    """Return True if one of these names in /dev is that of an NPU."""
+    """Return True if any of these names in /dev is the name of an NPU."""
     return any(map(_DAVINCI.match, names))
 
 
 def parse_device_files(names: Iterable[str]) -> Host:
-    """Return the host by the names in /dev. Raises HccnError ``no_device``."""
+    """Return the devices of a host from the names in /dev. Raises HccnError ``no_device``."""
     ids = sorted(int(found.group(1)) for found in map(_DAVINCI.match, names) if found)
     if not ids:
-        raise HccnError("no_device", "no NPU on this host: npu-smi is missing and /dev holds no davinci device", "is the driver installed?")
+        raise HccnError("no_device", "no NPU on this host: npu-smi is missing and /dev contains no davinci device", "check that the driver is installed")
     return Host(tuple(ids), None, None)
 
 
 def probe(smi: NpuSmi, dev: str = "/dev") -> Host:
-    """Return the devices of this host by npu-smi, or else by the device files. Raises HccnError."""
+    """Return the devices of this host as npu-smi reports them, or from the device files if npu-smi is missing. Raises HccnError."""
     try:
-        seen = smi.chips()
+        found = smi.chips()
     except HccnError as error:
         if error.code != "tool_missing":
             raise
         return parse_device_files(os.listdir(dev))
-    return Host(tuple(chip.device for chip in seen.chips), seen.product, seen.name, seen.chips)
+    return Host(tuple(chip.device for chip in found.chips), found.product, found.name, found.chips)

@@ -5,76 +5,75 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import time
-from typing import Any, Dict, List, Mapping, Optional
-import hashlib
-from typing import Sequence
+from typing import Any, Dict, List, Mapping, Optional, Sequence
 
 from .._core.errors import HccnError
 from .._core.words import npus
-from . import device_errors, read, read_950, session
+from . import device_errors, read, read_950, device_session
 
 
 def gather(params: Mapping[str, Any], check_mode: bool) -> Dict[str, Any]:
-    """Return the values of device_info; ``failed`` and ``msg`` by ``fail_on``. Raises HccnError where nothing could be read."""
+    """Return the values of device_info, with ``failed`` and ``msg`` by ``fail_on``. Raises HccnError if nothing could be read."""
     started = time.time()
-    here = session.start(params)
-    if params["fail_on"] is None and os.sep in here.tool.path and not os.path.exists(here.tool.path):
-        # Said before anything is asked, since a call without topics asks nothing.
-        raise HccnError(device_errors.TOOL_MISSING, "%s: no such program" % here.tool.path, "install it or give its path")
+    session = device_session.start(params)
+    if params["fail_on"] is None and os.sep in session.tool.path and not os.path.exists(session.tool.path):
+        # Checked here, since a call without topics does not run hccn_tool.
+        raise HccnError(device_errors.TOOL_MISSING, "%s: no such program" % session.tool.path, "install it or give its path")
     topics = params["gather"]
-    smi = read.SmiReader(here.smi, here.host, topics)
-    known = [device for device in here.devices if device in here.host.devices]
+    smi = read.SmiReader(session.smi, session.host, topics)
+    known = [device for device in session.devices if device in session.host.devices]
     effects: List[Dict[str, Any]] = []
     after = None
-    if here.host.dialect == "950":
-        devices = read_950.read_devices(here.tool, known, topics, smi)
+    if session.host.dialect == "950":
+        devices = read_950.read_devices(session.tool, known, topics, smi)
     else:
-        before = after = here.conf_text() if "tls" in topics else _text(here, topics)
-        devices = read.read_devices(here.tool, known, topics, read.TlsReader(here.tool, before, here.path, check_mode), smi)
+        before = after = session.conf_text() if "tls" in topics else _conf_text(session, topics)
+        devices = read.read_devices(session.tool, known, topics, read.TlsReader(session.tool, before, session.path, check_mode), smi)
         if "tls" in topics:
-            after = here.conf_text()
-            effects = read.side_effects(here.path, before, after)
+            after = session.conf_text()
+            effects = read.side_effects(session.path, before, after)
     if read.TOPICS_IN_CONF.intersection(topics):
         _add_conf(devices, after)
     found = {device["id"]: device for device in devices}
-    everything = [found.get(device) or _absent(here, device) for device in here.devices]
+    results = [found.get(device) or _absent(session, device) for device in session.devices]
     result: Dict[str, Any] = {
-        "devices": everything, "product": here.host.product, "dialect": here.host.dialect, "machine": machine_id(here.path), "side_effects": effects,
-        "measurements": read.records(everything, here.host, started),
+        "devices": results, "product": session.host.product, "dialect": session.host.dialect, "machine": machine_id(session.path), "side_effects": effects,
+        "measurements": read.records(results, session.host, started),
     }
-    _judge(result, here, params["fail_on"])
+    _apply_fail_on(result, session, params["fail_on"])
     return result
 
 
-def _text(here: session.Session, topics: List[str]) -> Optional[str]:
-    """Read hccn.conf for the comparison only; the devices can be read without it."""
+def _conf_text(session: device_session.Session, topics: List[str]) -> Optional[str]:
+    """Return the text of hccn.conf, None if it is not needed or cannot be read. The devices can be read without it."""
     if not read.TOPICS_IN_CONF.intersection(topics):
         return None
     try:
-        return here.conf_text()
+        return session.conf_text()
     except HccnError:
         return None
 
 
 def _add_conf(devices: List[Dict[str, Any]], text: Optional[str]) -> None:
-    said = read.values_in_conf(text, [device["id"] for device in devices])
+    values = read.values_in_conf(text, [device["id"] for device in devices])
     for device in devices:
-        device.update(device_errors.refuse_templates({"conf": said[device["id"]], "errors": device["errors"]}))
+        device.update(device_errors.refuse_templates({"conf": values[device["id"]], "errors": device["errors"]}))
 
 
-def _absent(here: session.Session, device: int) -> Dict[str, Any]:
-    """Return the result for a requested device that the host does not have, without calling hccn_tool."""
-    message = "no such NPU on this host, which has %s" % (npus(here.host.devices) if here.host.devices else "none")
+def _absent(session: device_session.Session, device: int) -> Dict[str, Any]:
+    """Return the result for a requested device that does not exist on the host."""
+    message = "no such NPU on this host, which has %s" % (npus(session.host.devices) if session.host.devices else "none")
     error = HccnError(device_errors.NO_SUCH_DEVICE, message, "see npu-smi info -m for the ids; they are physical ids")
     return {"id": device, "errors": [error.as_dict()]}
 
 
-def _judge(result: Dict[str, Any], here: session.Session, fail_on: Optional[str]) -> None:
+def _apply_fail_on(result: Dict[str, Any], session: device_session.Session, fail_on: Optional[str]) -> None:
     devices = result["devices"]
     if fail_on is None:
-        error = device_errors.unusable(devices, here.host.devices, read.SMI_TOPICS)
+        error = device_errors.fatal_error(devices, session.host.devices, read.SMI_TOPICS)
         if error is not None:
             result.update(failed=True, error=error, msg=HccnError(error["code"], error["message"], error.get("hint", "")).sentence())
     elif device_errors.failed(devices, fail_on):
@@ -82,7 +81,7 @@ def _judge(result: Dict[str, Any], here: session.Session, fail_on: Optional[str]
 
 
 MACHINE_ID_PATHS = ("/etc/machine-id", "/sys/class/dmi/id/product_uuid")
-"""Both are used if readable: machines installed from one image may share the first, and only root can read the second."""
+"""Both are used, as far as they can be read. Machines installed from one image may share the first, and only root can read the second."""
 
 _MAX_BYTES = 256
 _ID_DIGITS = 16
@@ -97,12 +96,12 @@ def _content(path: str) -> str:
 
 
 def machine_id(conf: str, paths: Sequence[str] = MACHINE_ID_PATHS) -> Optional[str]:
-    """Return an id of the machine that survives reboots, None where neither file can be read.
+    """Return an id of the machine that is stable over reboots, None if neither file can be read.
 
-    The path of hccn.conf is part of it, so that simulated hosts with files of their own are different hosts on one machine.
+    It includes the path of hccn.conf, so that simulated hosts with separate files on one machine have different ids.
     """
-    told = [_content(path) for path in paths]
-    if not any(told):
+    ids = [_content(path) for path in paths]
+    if not any(ids):
         return None
-    whole = "\n".join(told + [os.path.realpath(conf)])
+    whole = "\n".join(ids + [os.path.realpath(conf)])
     return hashlib.sha256(whole.encode("utf-8", "surrogateescape")).hexdigest()[:_ID_DIGITS]

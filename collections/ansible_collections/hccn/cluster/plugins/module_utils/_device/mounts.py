@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""The logic of hccn_conf_mount: check whether each running container with NPUs sees the hccn.conf of the host."""
+"""The logic of hccn_conf_mount: check whether the running containers with NPUs see the hccn.conf of the host."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from .._core.errors import HccnError, InputError
 from .._core.problems import Problem, as_dicts, fails
 from .._core.procfs import read_text
 from .._core.words import printable
-from . import cdi, conf_file, containers, inside
+from . import cdi, conf_file, containers, container_files
 
 MAX_PIDS = 100
-"""Most pids that are listed for a container, so that a result stays small; the rest is only counted."""
+"""Maximum number of pids that are listed for a container, to keep the result small. All processes are counted."""
 
 _VOLUME = "hccn-conf"
 _NO_RUNTIME_MOUNTS = "ascend-docker-runtime mounts neither hccn.conf nor hccn_tool"
@@ -26,7 +26,7 @@ _GONE = (FileNotFoundError, ProcessLookupError)
 
 @dataclass(frozen=True)
 class HostFile:
-    """The file of the host; ``missing`` is the problem where it cannot be mapped."""
+    """The hccn.conf of the host. ``missing`` is the problem if it cannot be mounted."""
 
     identity: Tuple[int, int]
     content: bytes
@@ -34,8 +34,8 @@ class HostFile:
 
 
 @dataclass(frozen=True)
-class Finding:
-    """The result for a container. ``state``: mapped, missing, copy, stale or unreadable."""
+class ContainerResult:
+    """The result for a container. ``state`` is mapped, missing, copy, stale or unreadable."""
 
     container: containers.Container
     pid: int
@@ -68,31 +68,31 @@ class MountPaths:
 
     @property
     def pod_volume(self) -> Dict[str, Any]:
-        """Return the lists ``volumes`` of a pod and ``volumeMounts`` of each of its containers, to be added to those of the manifest."""
+        """Return the entries to add to ``volumes`` of a pod and to ``volumeMounts`` of each of its containers."""
         return {
             "volumes": [{"name": _VOLUME, "hostPath": {"path": self.path, "type": "File"}}],
             "volumeMounts": [{"name": _VOLUME, "mountPath": self.container_path, "readOnly": True}],
         }
 
-    def recreate(self, one: containers.Container) -> str:
-        """Return the remedy where the container was created without the mapping."""
+    def recreation_remedy(self, one: containers.Container) -> str:
+        """Return the remedy for a container that was created without the mount."""
         if one.pod_uid:
-            return "add the returned pod_volume to the manifest of the pod and create the pod anew"
+            return "add the returned pod_volume to the manifest of the pod and recreate the pod"
         if one.runtime in ("lxc", "unknown"):
-            return "mount %s of the host read-only at %s in it and start it anew" % (self.path, self.container_path)
-        return "create the container anew with %s" % " ".join(self.docker_args)
+            return "mount %s of the host read-only at %s in the container and restart it" % (self.path, self.container_path)
+        return "recreate the container with %s" % " ".join(self.docker_args)
 
-    def restart(self, one: containers.Container) -> str:
-        """Return the remedy where the container maps an older file."""
-        how = "delete the pod so that it is created anew" if one.pod_uid else "restart the container"
-        return "%s, which maps the file of now; hccn.cluster.hccn_conf edits the file in place, so that later changes need no restart" % how
+    def restart_remedy(self, one: containers.Container) -> str:
+        """Return the remedy for a container that mounts an older file."""
+        how = "delete the pod so that it is recreated" if one.pod_uid else "restart the container"
+        return "%s, which then mounts the current file; hccn.cluster.hccn_conf edits the file in place, so that later changes need no restart" % how
 
 
 def _checked(name: str, path: str) -> str:
     if not path.startswith("/"):
         raise InputError("%s: %r is not an absolute path" % (name, path))
     if any(character == ":" or not character.isprintable() for character in path):
-        raise InputError("%s: %r holds a colon or a control character, which docker -v cannot take" % (name, path))
+        raise InputError("%s: %r contains a colon or a control character, which docker -v does not accept" % (name, path))
     return os.path.normpath(path)
 
 
@@ -102,14 +102,14 @@ def host_file(path: str) -> HostFile:
         entry = os.stat(path)
     except (FileNotFoundError, NotADirectoryError):
         return HostFile((0, 0), b"", Problem(
-            "host_conf_missing", "error", "the host has no %s: docker -v would make a folder of that name, and a pod would not start" % path,
-            where=path, hint="make it first: hccn.cluster.hccn_conf with create: true"))
+            "host_conf_missing", "error", "%s does not exist on the host: docker -v would create a folder of that name, and a pod would not start" % path,
+            where=path, hint="create it first, with hccn.cluster.hccn_conf and create: true"))
     except OSError as error:
         raise HccnError("conf_unreadable", "%s: %s" % (path, error.strerror), "run as root (become: true)") from None
     if not stat.S_ISREG(entry.st_mode):
         return HostFile((0, 0), b"", Problem(
-            "host_conf_no_file", "error", "%s of the host is no regular file; docker -v makes a folder where the file is missing" % path,
-            where=path, hint="remove it, then make the file: hccn.cluster.hccn_conf with create: true"))
+            "host_conf_no_file", "error", "%s of the host is not a regular file; docker -v creates a folder if the file is missing" % path,
+            where=path, hint="remove it, then create the file with hccn.cluster.hccn_conf and create: true"))
     text = conf_file.read(path) or ""
     return HostFile((entry.st_dev, entry.st_ino), text.encode("utf-8", "surrogateescape"))
 
@@ -120,68 +120,68 @@ def _where(one: containers.Container, pid: int, command: str) -> str:
     return "container %s%s pid %d (%s)" % (name, pod, pid, command)
 
 
-def _verdict(seen: Optional[inside.Seen], host: HostFile, paths: MountPaths, one: containers.Container) -> Tuple[str, str, str]:
-    """Return state, message and remedy; the latter two are empty for a mapped file."""
+def _classify(seen: Optional[container_files.ContainerFile], host: HostFile, paths: MountPaths, one: containers.Container) -> Tuple[str, str, str]:
+    """Return state, message and remedy. The latter two are empty for a mapped file."""
     path = paths.container_path
     if seen is None:
-        return "missing", "%s is not there: %s" % (path, _NO_RUNTIME_MOUNTS), paths.recreate(one)
+        return "missing", "%s does not exist: %s" % (path, _NO_RUNTIME_MOUNTS), paths.recreation_remedy(one)
     same = host.missing is None and (seen.device, seen.inode) == host.identity
     if not seen.regular:
-        return "unreadable", "%s is no regular file; docker -v makes a folder where the host has no file" % path, paths.recreate(one)
+        return "unreadable", "%s is not a regular file; docker -v creates a folder if the file is missing on the host" % path, paths.recreation_remedy(one)
     if not seen.readable:
-        remedy = "let every user read the host's file: chmod 0644 %s" % paths.path if same else paths.recreate(one)
-        return "unreadable", "the user of the process has no right to read %s" % path, remedy
+        remedy = "make the host's file readable for every user: chmod 0644 %s" % paths.path if same else paths.recreation_remedy(one)
+        return "unreadable", "the user of the process may not read %s" % path, remedy
     if same:
         return "mapped", "", ""
     if host.missing is None and seen.content == host.content:
-        return "copy", "%s is a copy of the host's file and will not follow its changes" % path, paths.recreate(one)
+        return "copy", "%s is a copy of the host's file and does not follow its changes" % path, paths.recreation_remedy(one)
     if seen.mounted or not seen.links:
         message = "%s is an older file: the host's %s was replaced (by rename) or removed after the container had started" % (path, paths.path)
-        return "stale", message, paths.restart(one)
-    return "stale", "%s is a file of the container with other content than the host's %s" % (path, paths.path), paths.recreate(one)
+        return "stale", message, paths.restart_remedy(one)
+    return "stale", "%s is a file of the container whose content differs from the host's %s" % (path, paths.path), paths.recreation_remedy(one)
 
 
 _RULES = {"missing": ("conf_not_mapped", "error"), "copy": ("conf_copied", "warning"), "stale": ("conf_stale", "error"),
           "unreadable": ("conf_unreadable", "error")}
 
 
-def _inspect(one: containers.Container, pid: int, host: HostFile, paths: MountPaths, proc: str) -> Optional[inside.Seen]:
-    """Return None where the path does not exist. Raises FileNotFoundError or ProcessLookupError where the process has ended, and OSError."""
+def _inspect(one: containers.Container, pid: int, host: HostFile, paths: MountPaths, proc: str) -> Optional[container_files.ContainerFile]:
+    """Return the file, None if the path does not exist. Raises FileNotFoundError or ProcessLookupError if the process has ended, and OSError."""
     process = "%s/%d" % (proc, pid)
     root = os.open(process + "/root", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         if os.readlink(process + "/ns/mnt") != one.namespace:
-            raise ProcessLookupError  # another process with this number by now
+            raise ProcessLookupError  # the pid now belongs to another process
         try:
-            return inside.inspect(process, proc + "/self", root, paths.container_path, host.identity, len(host.content))
+            return container_files.inspect(process, proc + "/self", root, paths.container_path, host.identity, len(host.content))
         except (FileNotFoundError, NotADirectoryError):
-            os.readlink(process + "/ns/mnt")  # nothing at the path, or no process any more?
+            os.readlink(process + "/ns/mnt")  # fails if not the file but the process is missing
             return None
     finally:
         os.close(root)
 
 
-def _probe_process(one: containers.Container, pid: int, host: HostFile, paths: MountPaths, proc: str) -> Finding:
-    """Probe a container by one of its processes. Raises FileNotFoundError or ProcessLookupError where that has ended."""
+def _probe_process(one: containers.Container, pid: int, host: HostFile, paths: MountPaths, proc: str) -> ContainerResult:
+    """Probe a container through one of its processes. Raises FileNotFoundError or ProcessLookupError if the process has ended."""
     seen = None
     command = printable(read_text("%s/%d/comm" % (proc, pid)).rstrip("\n"))
     try:
         seen = _inspect(one, pid, host, paths, proc)
-        state, message, remedy = _verdict(seen, host, paths, one)
+        state, message, remedy = _classify(seen, host, paths, one)
     except _GONE:
         raise
     except OSError as error:
-        state, message = "unreadable", "%s could not be looked at: %s" % (paths.container_path, error.strerror)
-        remedy = "run as root (become: true)" if isinstance(error, PermissionError) else "see what is mounted there"
+        state, message = "unreadable", "%s could not be inspected: %s" % (paths.container_path, error.strerror)
+        remedy = "run as root (become: true)" if isinstance(error, PermissionError) else "check what is mounted there"
     problem = None
     if state in _RULES:
         rule, severity = _RULES[state]
         problem = Problem(rule, severity, message, where=_where(one, pid, command), hint=remedy)
-    return Finding(one, pid, command, state, seen.read_only if seen else None, remedy or None, problem)
+    return ContainerResult(one, pid, command, state, seen.read_only if seen else None, remedy or None, problem)
 
 
-def probe(one: containers.Container, host: HostFile, paths: MountPaths, proc: str) -> Optional[Finding]:
-    """Probe a container by the first of its processes that still exists; return None if all have ended."""
+def probe(one: containers.Container, host: HostFile, paths: MountPaths, proc: str) -> Optional[ContainerResult]:
+    """Probe a container through the first of its processes that still exists. Return None if all have ended."""
     for pid in one.pids:
         try:
             return _probe_process(one, pid, host, paths, proc)
@@ -190,20 +190,20 @@ def probe(one: containers.Container, host: HostFile, paths: MountPaths, proc: st
     return None
 
 
-def _unseen(scan: containers.Scan) -> List[Problem]:
-    if not scan.unseen and not scan.hidden:
+def _uninspected_processes(scan: containers.Scan) -> List[Problem]:
+    if not scan.uninspected and not scan.hidden:
         return []
-    message = "%d of %d processes could not be looked at" % (len(scan.unseen), scan.processes)
-    if scan.unseen:
-        message += ": pid %s%s" % (", ".join(map(str, scan.unseen[:3])), " and so on" if len(scan.unseen) > 3 else "")
+    message = "%d of %d processes could not be inspected" % (len(scan.uninspected), scan.processes)
+    if scan.uninspected:
+        message += ": pid %s%s" % (", ".join(map(str, scan.uninspected[:3])), " and more" if len(scan.uninspected) > 3 else "")
     if scan.hidden:
-        message += "; /proc does not list those of other users at all"
+        message += "; /proc does not list processes of other users"
     message += ". Their containers are not in the result"
     return [Problem("processes_unseen", "warning", message, where="/proc", hint="run as root (become: true)")]
 
 
 def _declare(params: Mapping[str, Any], paths: MountPaths, check_mode: bool) -> Dict[str, Any]:
-    """Write or remove the CDI spec if requested; return ``changed``, ``cdi_spec``, ``diff``."""
+    """Write or remove the CDI spec as requested. Return ``changed``, ``cdi_spec`` and ``diff``."""
     spec = os.path.join(_checked("cdi_dir", params["cdi_dir"]), cdi.FILE)
     before = cdi.read(spec)
     after = {"present": cdi.text(paths.path, paths.container_path), "absent": None}.get(params["state"], before)
@@ -222,20 +222,20 @@ def _sentence(problems: Sequence[Problem]) -> str:
 
 
 def manage(params: Mapping[str, Any], check_mode: bool, proc: str = "/proc", dev: str = "/dev") -> Dict[str, Any]:
-    """Return the values of hccn_conf_mount, ``failed`` and ``msg`` among them where ``fail_on`` says so. Raises HccnError."""
+    """Return the values of hccn_conf_mount, with ``failed`` and ``msg`` by ``fail_on``. Raises HccnError."""
     paths = MountPaths(_checked("path", params["path"]), _checked("container_path", params["container_path"]))
     host = host_file(paths.path)
     scan = containers.scan(proc, dev)
     probed = (probe(one, host, paths, proc) for one in scan.containers)
-    findings = [finding for finding in probed if finding is not None]
+    results = [result for result in probed if result is not None]
     problems = [host.missing] if host.missing else []
-    problems += [finding.problem for finding in findings if finding.problem]
-    problems += _unseen(scan)
-    result = _declare(params, paths, check_mode)
-    result.update(
-        containers=[finding.as_dict() for finding in findings], problems=as_dicts(problems),
+    problems += [result.problem for result in results if result.problem]
+    problems += _uninspected_processes(scan)
+    values = _declare(params, paths, check_mode)
+    values.update(
+        containers=[result.as_dict() for result in results], problems=as_dicts(problems),
         docker_args=paths.docker_args, pod_volume=paths.pod_volume, cdi_device=cdi.NAME,
     )
     if fails(problems, params["fail_on"]):
-        result.update(failed=True, msg=_sentence(problems))
-    return result
+        values.update(failed=True, msg=_sentence(problems))
+    return values

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""The option ``config`` of device_network: every rule that can be held before anything is run, and all that is wrong at once."""
+"""Validate the option ``config`` of device_network before anything is run, and report all faults at once."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Seque
 from .._core.errors import InputError
 from .._core.numbers import is_count
 from . import conf
-from .host import unknown
+from .host import unknown_devices
 from .network_items import ITEMS, Values, canonical
 from .parse_qos import DSCPS, PRIORITIES
 
 # Limits: the help texts of hccn_tool and hicann/driver, src/custom/network/hccn/ascend910B.
 MTU = (68, 9702)
 MTU_ASKED = 1280
-"""Below it the tool asks a question: IPv6 would be lost (port.c of the same source)."""
+"""Below this MTU hccn_tool asks for confirmation, since IPv6 addresses would be lost (port.c of the same source)."""
 SHAPING = (10000, 200000)
 ROCE_PORT = (4097, 65535)
 TRAFFIC_CLASSES = 4
 PFC_QUEUES = 4
-"""The tool refuses more ("exceeds the maximum value(4)")."""
+"""Maximum number of priorities with flow control. hccn_tool refuses more ("exceeds the maximum value(4)")."""
 IPV6_PREFIX = (0, 128)
 
 OPTIONS = ("address", "netmask", "gateway", "netdetect", "mtu", "ipv6_address", "ipv6_prefix", "ipv6_gateway", "ipv6_netdetect", "roce_port", "pfc",
            "dscp_to_tc", "prio_tc", "shaping")
 
 Fault = Tuple[str, str]
-"""An option, and its fault."""
+"""An option and the message about its fault."""
 
 
 def _outside(value: int, limits: Tuple[int, int]) -> Optional[str]:
@@ -61,13 +61,13 @@ def _netmask(value: str) -> Optional[str]:
     free = bits ^ 0xFFFFFFFF
     if free & (free + 1):
         return "%s is not contiguous" % value
-    return None if bits else "0.0.0.0 would make every address a neighbour"
+    return None if bits else "0.0.0.0 would make every address local"
 
 
 def _mtu(value: int) -> Optional[str]:
     outside = _outside(value, MTU)
     if outside is None and value < MTU_ASKED:
-        return "%d is below %d: the device would lose its IPv6 addresses, and hccn_tool asks before it; run it by hand" % (value, MTU_ASKED)
+        return "%d is below %d: the device would lose its IPv6 addresses, and hccn_tool asks for confirmation; run it by hand" % (value, MTU_ASKED)
     return outside
 
 
@@ -85,14 +85,14 @@ def _row(value: Sequence[int], top: int) -> Optional[str]:
 
 
 def _pfc(value: Sequence[int]) -> Optional[str]:
-    wrong = _row(value, 1)
-    if wrong is None and sum(value) > PFC_QUEUES:
-        return "%d priorities are switched on, at most %d can be" % (sum(value), PFC_QUEUES)
-    return wrong
+    fault = _row(value, 1)
+    if fault is None and sum(value) > PFC_QUEUES:
+        return "%d priorities are enabled, at most %d are allowed" % (sum(value), PFC_QUEUES)
+    return fault
 
 
 def _pairs(value: Any) -> Optional[List[Tuple[str, str]]]:
-    """``{33: 2}`` or ``[{dscp: 33, tc: 2}]`` as pairs of texts; None for anything else."""
+    """Return ``{33: 2}`` or ``[{dscp: 33, tc: 2}]`` as pairs of texts, None for anything else."""
     if isinstance(value, dict):
         return [(str(dscp), str(tc)) for dscp, tc in value.items()]
     if isinstance(value, list) and all(isinstance(entry, dict) and sorted(entry) == ["dscp", "tc"] for entry in value):
@@ -110,8 +110,8 @@ def _dscp_to_tc(value: Any) -> Optional[str]:
         if not is_count(tc) or int(tc) >= TRAFFIC_CLASSES:
             return "tc %s of dscp %s is outside 0 to %d" % (tc, dscp, TRAFFIC_CLASSES - 1)
     numbers = [int(dscp) for dscp, _tc in pairs]
-    twice = sorted({number for number in numbers if numbers.count(number) > 1})
-    return "dscp %s stands there twice" % ", ".join(map(str, twice)) if twice else None
+    duplicates = sorted({number for number in numbers if numbers.count(number) > 1})
+    return "dscp %s is listed twice" % ", ".join(map(str, duplicates)) if duplicates else None
 
 
 RULES: Mapping[str, Callable[[Any], Optional[str]]] = {
@@ -129,7 +129,7 @@ def network_of(address: Any, mask: Any) -> Any:
 
 
 def _family_faults(values: Values, family: Tuple[str, str, str]) -> Iterator[Fault]:
-    """Yield the faults of an address family: address and mask come together, the address is that of a host, the gateway is in the network."""
+    """Yield the faults of an address family: a missing address or mask, an address that is not a host's, a gateway outside the network."""
     address, mask, gateway = family
     for given, missing in ((address, mask), (mask, address)):
         if given in values and missing not in values:
@@ -147,25 +147,25 @@ def _family_faults(values: Values, family: Tuple[str, str, str]) -> Iterator[Fau
 def faults(values: Values) -> List[Fault]:
     """Return all faults of the options of a device."""
     checked = [(option, RULES[option](values[option])) for option in OPTIONS if option in values]
-    found = [(option, wrong) for option, wrong in checked if wrong]
-    bad = {option for option, _wrong in found}
+    found = [(option, fault) for option, fault in checked if fault]
+    faulty = {option for option, _wrong in found}
     for family in FAMILIES:
-        if not bad & set(family):
+        if not faulty & set(family):
             found += _family_faults(values, family)
     return found
 
 
 def settable(entry: Values) -> Tuple[Values, List[Fault]]:
-    """What a device had, as an entry of ``config`` that puts it back, and what cannot be set: options that were not set are left out without a fault."""
+    """Return the entry of ``config`` that restores previous values, without options that were not set, and the faults of values that cannot be set."""
     given = {option: value for option, value in entry.items() if value is not None}
     found = faults(given)
-    bad = {option for option, _wrong in found}
-    spoiled = {option for item in ITEMS if bad & set(item.options) for option in item.options}
-    return {option: value for option, value in given.items() if option not in spoiled}, found
+    faulty = {option for option, _wrong in found}
+    unusable = {option for item in ITEMS if faulty & set(item.options) for option in item.options}
+    return {option: value for option, value in given.items() if option not in unusable}, found
 
 
 def normalized(values: Values) -> Values:
-    """Valid options in the form that is compared with the device: addresses as ``ipaddress`` writes them, a port as a number."""
+    """Return valid options in the form in which they are compared with the device: addresses as ``ipaddress`` formats them, a port as a number."""
     result = dict(values)
     for option in ("address", "netmask", "gateway", "netdetect", "ipv6_address", "ipv6_gateway", "ipv6_netdetect"):
         if option in result:
@@ -187,13 +187,13 @@ def _id_faults(config: Sequence[Mapping[str, Any]], present: Sequence[int]) -> I
     for index, entry in enumerate(config):
         device = entry["id"]
         if device in present and device in seen:
-            yield "config[%d].id: device %d stands in config[%d] already" % (index, device, seen[device])
+            yield "config[%d].id: device %d is already in config[%d]" % (index, device, seen[device])
         seen.setdefault(device, index)
-    yield from unknown("config[%s].id", [entry["id"] for entry in config], present)
+    yield from unknown_devices("config[%s].id", [entry["id"] for entry in config], present)
 
 
 def _address_faults(config: Sequence[Mapping[str, Any]], present: Sequence[int], text: str, path: str) -> Iterator[str]:
-    """Yield addresses that two devices of the host would have, including those in hccn.conf; hccn_tool accepts them."""
+    """Yield addresses that two devices of the host would have, including those in hccn.conf. hccn_tool accepts duplicates."""
     for option, key in (("address", "address"), ("ipv6_address", "IPv6address")):
         named = {entry["id"] for entry in config if entry.get(option)}
         holders = {canonical(setting.value): "device %d has it in %s" % (setting.device, path) for setting in conf.settings(text)
@@ -208,16 +208,16 @@ def _address_faults(config: Sequence[Mapping[str, Any]], present: Sequence[int],
 
 
 def wanted(config: Sequence[Mapping[str, Any]], present: Sequence[int], text: Optional[str], path: str) -> Dict[int, Values]:
-    """Return the options of each device, in the order given; ``present``: the devices of the host, ``text``: hccn.conf.
+    """Return the options of each device, in the order given. ``present``: the devices of the host, ``text``: hccn.conf.
 
-    Raises InputError with a sentence for everything that is wrong.
+    Raises InputError that lists all faults.
     """
     if not config:
         raise InputError("config is empty: give an entry with an id for each device")
-    sentences = list(_id_faults(config, present))
+    messages = list(_id_faults(config, present))
     for index, entry in enumerate(config):
-        sentences += ["config[%d].%s: %s" % (index, option, wrong) for option, wrong in faults(_given(entry))]
-    sentences += _address_faults(config, present, text or "", path)
-    if sentences:
-        raise InputError("; ".join(sentences))
+        messages += ["config[%d].%s: %s" % (index, option, fault) for option, fault in faults(_given(entry))]
+    messages += _address_faults(config, present, text or "", path)
+    if messages:
+        raise InputError("; ".join(messages))
     return {entry["id"]: normalized(_given(entry)) for entry in config}

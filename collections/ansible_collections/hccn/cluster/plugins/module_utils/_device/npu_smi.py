@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""Run npu-smi: find its path once, give every call a deadline, turn failures into errors."""
+"""Run npu-smi: find its path once, limit the time of every call, and turn failures into errors."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from typing import Callable, Optional, Sequence, Tuple
 
 from .._core import process
 from .._core.errors import HccnError
-from .parse_npu_smi import Board, Chip, Chips, Process, SuperPod, parse_board, parse_chips, parse_processes, parse_super_pod
 from .hccn_tool import Runner, find_program
+from .parse_npu_smi import Board, Chip, Chips, Process, SuperPod, parse_board, parse_chips, parse_processes, parse_super_pod
 
 FOLDERS = ("/usr/local/sbin", "/usr/local/bin")
-"""Where the driver installs npu-smi; searched after PATH."""
+"""Where the driver installs npu-smi. They are searched after PATH."""
 
 TIMEOUT = 60.0
 
 
 class NpuSmi:
-    """The npu-smi of a host; tests replace ``run``. Every method raises HccnError: tool_missing, timeout, unexpected_output."""
+    """The npu-smi of a host. Every method raises HccnError ``tool_missing``, ``timeout`` or ``unexpected_output``. Tests replace ``run``."""
 
     def __init__(self, name: str, run: Runner = process.run, find: Callable[[str, Sequence[str]], str] = find_program, timeout: float = TIMEOUT) -> None:
         self._name = name
@@ -28,7 +28,7 @@ class NpuSmi:
         self._timeout = timeout
         self._path: Optional[str] = None
 
-    def within(self, timeout: float) -> "NpuSmi":
+    def with_timeout(self, timeout: float) -> "NpuSmi":
         """Return the same npu-smi with ``timeout`` seconds for a call."""
         return type(self)(self._name, self._run, self._find, timeout)
 
@@ -39,21 +39,21 @@ class NpuSmi:
             self._path = self._find(self._name, FOLDERS)
         return self._path
 
-    def _ask(self, *arguments: str) -> str:
+    def _output(self, *arguments: str) -> str:
         argv = (self.path,) + arguments
         result = self._run(argv, self._timeout)
         if result.timed_out:
-            raise HccnError("timeout", "no answer within %.0f s: %s" % (self._timeout, " ".join(argv)), "see dmesg and /var/log/npu")
+            raise HccnError("timeout", "no answer within %.0f s: %s" % (self._timeout, " ".join(argv)), "check dmesg and /var/log/npu")
         return result.stdout
 
     def chips(self) -> Chips:
-        return parse_chips(self._ask("info", "-m"))
+        return parse_chips(self._output("info", "-m"))
 
     def processes(self) -> Tuple[Process, ...]:
-        return parse_processes(self._ask("info"))
+        return parse_processes(self._output("info"))
 
     def board(self, chip: Chip) -> Board:
-        return parse_board(self._ask("info", "-t", "board", "-i", "%d" % chip.npu))
+        return parse_board(self._output("info", "-t", "board", "-i", "%d" % chip.npu))
 
     def super_pod(self, chip: Chip) -> SuperPod:
-        return parse_super_pod(self._ask("info", "-t", "spod-info", "-i", "%d" % chip.npu, "-c", "%d" % chip.chip))
+        return parse_super_pod(self._output("info", "-t", "spod-info", "-i", "%d" % chip.npu, "-c", "%d" % chip.chip))

@@ -1,11 +1,11 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""Parsers of the queries of 950, whose hccn_tool has a command line and texts of its own: one function a query, from its text to a value.
+"""Parsers of the queries of the 950, whose hccn_tool has a different command line and output. Each function parses the output of one query.
 
-Queries are asked per port: ``hccn_tool -g -COMMAND -i NPU [-u UDIE -p PORT]``. Source: the manual Ascend_950_HCCN_Tool of hicann/driver; no
-run on hardware was seen. The TLS set is confirmed by the same text as on A2 (``failures.SUCCESS``), ``-g -link`` by that of ``parse_link``.
-All raise ParseError for a text that they do not know.
+Queries are made for each port: ``hccn_tool -g -COMMAND -i NPU [-u UDIE -p PORT]``. Source: the manual Ascend_950_HCCN_Tool of hicann/driver; not
+verified on hardware. Setting TLS reports success with the same text as on A2 (``failures.SUCCESS``), and ``-g -link`` prints the text of ``parse_link``.
+All functions raise ParseError for unknown output.
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ def is_950_help(text: str) -> bool:
 
 @dataclass(frozen=True)
 class Port950:
-    """The port of a row: NPU id of npu-smi, die and port on it."""
+    """The port of a row, with the NPU id of npu-smi, the die and the port number."""
 
     npu: int
     udie: int
     port: int
 
 
-def _rows(text: str, head: Sequence[str], query: str) -> List[List[str]]:
-    """Return the rows of a table whose first row is ``head``. Raises ParseError where that is missing, or a row has another length."""
-    search(re.compile(r"^\|\s*" + r"\s*\|\s*".join(head) + r"\s*\|\s*$", re.MULTILINE), text, query)
+def _rows(text: str, heading: Sequence[str], query: str) -> List[List[str]]:
+    """Return the rows of a table below the row ``heading``. Raises ParseError if the heading is missing or a row has a different length."""
+    search(re.compile(r"^\|\s*" + r"\s*\|\s*".join(heading) + r"\s*\|\s*$", re.MULTILINE), text, query)
     lines = [line.strip() for line in text.splitlines()]
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if line.startswith("|")]
     for row in rows[1:]:
-        if len(row) != len(head) or not all(is_count(cell) for cell in row[:3]):
+        if len(row) != len(heading) or not all(is_count(cell) for cell in row[:3]):
             raise ParseError("%s printed an unknown row: %r" % (query, beginning(" | ".join(row), 120)))
     return rows[1:]
 
@@ -53,7 +53,7 @@ def _port(row: Sequence[str]) -> Port950:
 
 @dataclass(frozen=True)
 class LinkChanges950:
-    """``records``: (port, time as printed, up or down), newest first."""
+    """The link changes of a port. ``records``: (port, time as printed, up or down), newest first."""
 
     ups: int
     downs: int
@@ -67,7 +67,7 @@ _CHANGES: Mapping[str, str] = {"LINK_UP": "up", "LINK_DOWN": "down"}
 
 
 def parse_link_changes(text: str) -> LinkChanges950:
-    """``-g -link_stat``."""
+    """Parse ``-g -link_stat``."""
     query = "-g -link_stat"
     ups, downs = search(_UPS, text, query), search(_DOWNS, text, query)
     rows = _rows(text, _CHANGES_HEAD, query)
@@ -79,7 +79,7 @@ def parse_link_changes(text: str) -> LinkChanges950:
 
 @dataclass(frozen=True)
 class Speed:
-    """``gbit_s`` is the current speed, None for a port that is down; ``capability`` and ``width`` are lanes, such as X4; ``status`` as the tool prints it."""
+    """The speed of a port. ``gbit_s`` is None for a port that is down, ``capability`` and ``width`` are lanes such as X4, ``status`` is a text of the tool."""
 
     port: Port950
     gbit_s: Optional[int]
@@ -90,7 +90,7 @@ class Speed:
 
 @dataclass(frozen=True)
 class DevicePort:
-    """A port as ``-g -dev_info`` lists it: its position on the NPU, its capabilities, and its link, ``up`` or ``down``."""
+    """A port of ``-g -dev_info``, with its position on the NPU, its capabilities, and its link, ``up`` or ``down``."""
 
     udie: int
     port: int
@@ -106,7 +106,7 @@ _PORT_LINKS: Mapping[str, str] = {"UP": "up", "DOWN": "down"}
 
 
 def parse_device_ports(text: str) -> Tuple[DevicePort, ...]:
-    """``-g -dev_info``: the first of its tables. A single card without a neighbour has no valid port."""
+    """Parse the first table of ``-g -dev_info``. A single card without a neighbour has no valid port."""
     query = "-g -dev_info"
     if _INTERFACES.match(text):
         return ()
@@ -127,7 +127,7 @@ _GBIT = re.compile(r"^(\d+) G$")
 
 
 def parse_speed(text: str) -> Tuple[Speed, ...]:
-    """``-g -speed``: one for each row."""
+    """Parse ``-g -speed``, and return one value for each row."""
     query = "-g -speed"
     return tuple(Speed(_port(row), _gbit_s(row[3], query), row[4], row[5], row[6]) for row in _rows(text, _SPEED_HEAD, query))
 
@@ -141,14 +141,14 @@ _NOT_COUNTED = ("port_id", "is_uboe_port")
 
 
 def parse_counters(text: str) -> Dict[str, int]:
-    """``-g -stat``: counters of a port by the tool's names."""
+    """Parse ``-g -stat``, and return the counters of a port by the names that the tool prints."""
     search(re.compile(r"^packet statistics:\s*^port_id:\s*\d+", re.MULTILINE), text, "-g -stat")
     return {name: count_of(value) for name, value in _COUNTER.findall(text) if name not in _NOT_COUNTED}
 
 
 @dataclass(frozen=True)
 class PortInfo:
-    """``link`` and ``physical``: the values of the two layers, as the tool prints them. Both may contain the same name with different values."""
+    """The values of the two layers of a port, as the tool prints them. Both may contain the same name with different values."""
 
     port: int
     link: Mapping[str, str]
@@ -161,19 +161,19 @@ _FIELD = re.compile(r"^(\w+):[ \t]*(.*?)\s*$", re.MULTILINE)
 
 
 def parse_port_info(text: str) -> PortInfo:
-    """``-g -port_info``."""
+    """Parse ``-g -port_info``."""
     query = "-g -port_info"
     port = search(_PORT_ID, text, query).group(1)
     search(_SECTION, text, query)
-    heads = list(_SECTION.finditer(text))
-    ends = [head.start() for head in heads[1:]] + [len(text)]
-    parts = {head.group(1): dict(_FIELD.findall(text[head.end():end])) for head, end in zip(heads, ends)}
+    headings = list(_SECTION.finditer(text))
+    ends = [heading.start() for heading in headings[1:]] + [len(text)]
+    parts = {heading.group(1): dict(_FIELD.findall(text[heading.end():end])) for heading, end in zip(headings, ends)}
     return PortInfo(int(port, 0), parts.get("UB PORT LINK INFO", {}), parts.get("UB DLPHY INFO", {}))
 
 
 @dataclass(frozen=True)
 class UbConnect:
-    """``link``: up, down, partial or unknown for the NPU; ``ports``: by port, up, down, partial or initial."""
+    """The link states of an NPU: ``link`` is up, down, partial or unknown, ``ports`` are up, down, partial, initial or unknown, by port number."""
 
     link: str
     ports: Mapping[int, str]
@@ -186,12 +186,12 @@ _CONNECT_PORT = re.compile(r"^port (\d+)\s*:\s*(\S.*?)\s*$", re.MULTILINE)
 
 
 def parse_ub_connect(text: str) -> UbConnect:
-    """``-g -ub_connect``."""
+    """Parse ``-g -ub_connect``."""
     query = "-g -ub_connect"
     link = search(_CONNECT, text, query).group(1)
     ports: Dict[int, str] = {}
-    for number, said in _CONNECT_PORT.findall(text):
-        if said not in _CONNECT_STATES:
-            raise ParseError("%s printed an unknown state of port %s: %r" % (query, number, beginning(said, 120)))
-        ports[count_of(number)] = _CONNECT_STATES[said]
+    for number, value in _CONNECT_PORT.findall(text):
+        if value not in _CONNECT_STATES:
+            raise ParseError("%s printed an unknown state of port %s: %r" % (query, number, beginning(value, 120)))
+        ports[count_of(number)] = _CONNECT_STATES[value]
     return UbConnect(_CONNECT_STATES[link], ports)

@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""Parsers of the queries that tell how a device is connected: one function a query, from its text to a value.
+"""Parsers of the queries about the network of a device. Each function parses the output of one query.
 
-All raise ParseError for a text that they do not know; what a query says when it fails is in ``failures``.
-Labels differ between versions of the tool: both forms are read (source: hicann/driver, and logs of 2025 A2 hosts).
+All functions raise ParseError for unknown output. Failure messages of queries are in ``failures``.
+Labels differ between versions of the tool, and all known labels are supported (source: hicann/driver, and logs of A2 hosts of 2025).
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ HEALTH_STATES = {
     "Unreachable": "unreachable", "Time exceeded": "time_exceeded", "Fault": "fault", "Init": "init",
     "Thread error": "thread_error", "Detect ip set": "detect_ip_set", "Unknown": "unknown",
 }
-"""What ``-net_health -g`` prints (older 910A: "Socket failed") and the word used here."""
+"""States that ``-net_health -g`` prints (older 910A: "Socket failed"), and their values."""
 
 
 @dataclass(frozen=True)
 class Address:
-    """``netmask`` is dotted for IPv4, the prefix length as text for IPv6."""
+    """An address. ``netmask`` is the dotted netmask for IPv4, and the prefix length as text for IPv6."""
 
     address: str
     netmask: str
@@ -38,7 +38,7 @@ class Address:
 
 @dataclass(frozen=True)
 class Ping:
-    """``times_ms``: one for each answer, in order; ``lost`` of ``sent`` packets were not answered."""
+    """The result of a ping. ``times_ms``: one for each reply, in order. ``lost`` of ``sent`` packets were not answered."""
 
     target: str
     sent: int
@@ -52,11 +52,11 @@ class Ping:
 
 
 def search(pattern: Pattern[str], text: str, query: str) -> Match[str]:
-    """The first match in what ``query`` printed. Raises ParseError with the first line where there is none."""
+    """Return the first match in the output of ``query``. Raises ParseError with the first line if there is none."""
     found = pattern.search(text)
     if found is None:
         first = text.strip().splitlines()
-        raise ParseError("%s printed something unknown: %s" % (query, repr(beginning(first[0], 120)) if first else "nothing"))
+        raise ParseError("%s printed unexpected output: %s" % (query, repr(beginning(first[0], 120)) if first else "nothing"))
     return found
 
 
@@ -65,7 +65,7 @@ _IPV6 = re.compile(r"^ipv6_address:\s*(\S+)\s*^prefix_length:\s*(\d+)", re.MULTI
 
 
 def parse_address(text: str) -> Address:
-    """``-ip [-inet6] -g``."""
+    """Parse ``-ip [-inet6] -g``."""
     found = _IPV4.search(text) or search(_IPV6, text, "-ip -g")
     return Address(found.group(1), found.group(2))
 
@@ -74,7 +74,7 @@ _GATEWAY = re.compile(r"^(?:default )?gateway:\s*([^,\s]+)", re.MULTILINE)
 
 
 def parse_gateway(text: str) -> str:
-    """``-gateway [-inet6] -g``."""
+    """Parse ``-gateway [-inet6] -g``."""
     return search(_GATEWAY, text, "-gateway -g").group(1)
 
 
@@ -82,7 +82,7 @@ _NETDETECT = re.compile(r"^netdetect addr(?:ess)?:\s*(\S+)", re.MULTILINE)
 
 
 def parse_netdetect(text: str) -> Optional[str]:
-    """``-netdetect [-inet6] -g``; None where no address is set (the tool prints 0.0.0.0 or :: then)."""
+    """Parse ``-netdetect [-inet6] -g``. Return None if no address is set, for which the tool prints 0.0.0.0 or ::."""
     address = search(_NETDETECT, text, "-netdetect -g").group(1)
     return None if address in UNSET_ADDRESSES else address
 
@@ -91,7 +91,7 @@ _LINK = re.compile(r"^link status:\s*(UP|DOWN)\s*$", re.MULTILINE)
 
 
 def parse_link(text: str) -> str:
-    """``-link -g``: ``up`` or ``down``."""
+    """Parse ``-link -g``, and return ``up`` or ``down``."""
     return search(_LINK, text, "-link -g").group(1).lower()
 
 
@@ -99,22 +99,22 @@ _HEALTH = re.compile(r"^net health status:\s*(\S[^\r\n]*?)\s*$", re.MULTILINE)
 
 
 def parse_health(text: str) -> str:
-    """``-net_health -g``: a value of HEALTH_STATES."""
-    said = search(_HEALTH, text, "-net_health -g").group(1)
-    if said not in HEALTH_STATES:
-        raise ParseError("-net_health -g printed an unknown state: %r" % said)
-    return HEALTH_STATES[said]
+    """Parse ``-net_health -g``, and return a value of HEALTH_STATES."""
+    value = search(_HEALTH, text, "-net_health -g").group(1)
+    if value not in HEALTH_STATES:
+        raise ParseError("-net_health -g printed an unknown state: %r" % value)
+    return HEALTH_STATES[value]
 
 
 _PING_TARGET = re.compile(r"^device \d+ PING6? (\S+)", re.MULTILINE)
 _PING_ANSWER = re.compile(r"recv seq=\d+,\s*time=([\d.]+)ms")
 _PING_REASON = re.compile(r"(recv time out|Destination Host Unreachable|Message too long)")
 PING_SUM = re.compile(r"(?<!\d)(\d+) packets transmitted, (\d+) received")
-"""Nothing is begun in the middle of a number: of one that has no end each digit would be tried."""
+"""The lookbehind prevents a match attempt at every digit of a very long number."""
 
 
 def parse_ping(text: str) -> Ping:
-    """``-ping -g``, also with packets lost: the tool then adds "Command execute failed!" and exits 1."""
+    """Parse ``-ping -g``, also with lost packets, for which the tool adds "Command execute failed!" and exits with 1."""
     total = search(PING_SUM, text, "-ping -g")
     target = _PING_TARGET.search(text)
     return Ping(
@@ -125,9 +125,9 @@ def parse_ping(text: str) -> Ping:
 
 @dataclass(frozen=True)
 class HccsPing:
-    """Times in microseconds, None where no packet came back; ``reasons``: what was said of each packet that was not a success.
+    """The result of an hccs_ping. Times are in microseconds, None if no packet came back. ``reasons``: the message for each packet without success.
 
-    ``plane_faults`` counts the packets whose check of the L1 plane was not 0x0, whatever became of them.
+    ``plane_faults`` counts packets whose L1 plane check did not return 0x0, whether they were lost or not.
     """
 
     target: str
@@ -156,11 +156,11 @@ def _time(label: str, text: str) -> float:
 
 
 def parse_hccs_ping(text: str) -> HccsPing:
-    """``-hccs_ping -g``. A packet without answer is printed with a time too, so only the summary counts. Raises ParseError."""
+    """Parse ``-hccs_ping -g``. Times are taken from the summary, since lost packets are printed with a time as well. Raises ParseError."""
     total, target = search(PING_SUM, text, "-hccs_ping -g"), _TARGET.search(text)
     received = count_of(total.group(2))
     times = [_time(label, text) if received else None for label in ("min", "average", "max", "TP95")]
     return HccsPing(
         target.group(1) if target else "", count_of(total.group(1)), received, times[0], times[1], times[2], times[3],
-        sum(1 for result in _PLANE.findall(text) if int(result, 16)), tuple(said for said in _PACKET.findall(text) if said != _SUCCESS),
+        sum(1 for result in _PLANE.findall(text) if int(result, 16)), tuple(value for value in _PACKET.findall(text) if value != _SUCCESS),
     )

@@ -3,7 +3,7 @@
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
 """Parsers of npu-smi: the chips of a host, their processes, their position in a super pod, and their versions.
 
-Widths change with the version, cells may be empty or glued: rows are cut at "|" or at runs of blanks, never at columns
+Column widths change between versions, and cells may be empty or joined. Rows are split at "|" or at several blanks, never at fixed columns
 (source: hicann/driver npucli, and output of 910A, A2 and A3 hosts).
 """
 
@@ -21,14 +21,14 @@ _IN_USE = re.compile(r"because the device is used|ret is -8020\b")
 """DCMI_ERR_CODE_RESOURCE_OCCUPIED (source: hicann/driver, npu_smi.c)."""
 
 _NO_SERIAL = ("", "NA", "N/A")
-"""What npu-smi prints for a board without a serial number."""
+"""Texts that npu-smi prints for a board without serial number."""
 
 _COLUMNS = re.compile(r"\s{2,}|\t+")
 
 
 @dataclass(frozen=True)
 class Chip:
-    """``npu`` and ``chip`` are what npu-smi takes as -i and -c, ``device`` is the physical id that hccn_tool takes."""
+    """A chip. ``npu`` and ``chip`` are the ids for npu-smi -i and -c, ``device`` is the physical id for hccn_tool -i."""
 
     npu: int
     chip: int
@@ -37,7 +37,7 @@ class Chip:
 
 @dataclass(frozen=True)
 class Chips:
-    """``product``: 910A, A2, A3, 950 or None; ``name`` as printed."""
+    """The chips of a host. ``product`` is 910A, A2, A3, 950 or None, ``name`` is the printed name."""
 
     chips: Tuple[Chip, ...]
     product: Optional[str]
@@ -45,16 +45,17 @@ class Chips:
 
 
 def parse_chips(text: str) -> Chips:
-    """Parse ``npu-smi info -m``, a row for each chip; the physical id is in the column "Chip Phy-ID" (A3, 950).
+    """Parse ``npu-smi info -m``, which prints a row for each chip. On A3 and 950 the physical id is in the column "Chip Phy-ID".
 
-    910A and A2 have no such column and one chip an NPU. There it is the NPU's own number: "Chip Logic ID" counts on where an NPU is not there.
+    910A and A2 have no such column and one chip for each NPU. Their physical id is the NPU id, since "Chip Logic ID" does not skip missing NPUs.
 
-    Rows of the board's controller carry "-" there. Raises HccnError ``no_device`` where there is no chip, ``device_busy`` where a program keeps npu-smi out.
+    Rows of the board controller have "-" in these columns. Raises HccnError ``no_device`` if there is no chip, and ``device_busy`` if another program
+    prevents npu-smi from reading the NPUs.
     """
     rows = [_COLUMNS.split(line.strip()) for line in text.splitlines() if line.strip()]
     heads = [row for row in rows if {"NPU ID", "Chip Name", "Chip ID"} <= set(row) and {"Chip Phy-ID", "Chip Logic ID"} & set(row)]
     if not heads and _IN_USE.search(text):
-        raise HccnError("device_busy", "npu-smi info -m cannot look at the NPUs, since a program holds them: %r" % ending(text.strip(), 120),
+        raise HccnError("device_busy", "npu-smi info -m cannot read the NPUs, since a program uses them: %r" % ending(text.strip(), 120),
                         "wait for it to end")
     if not heads:
         raise HccnError("no_device", "npu-smi info -m shows no NPU: %r" % beginning(text.strip(), 120), "is the driver loaded?")
@@ -82,7 +83,7 @@ def _product(name: str, physical_ids: bool, slots: bool) -> Optional[str]:
 
 @dataclass(frozen=True)
 class Process:
-    """One process on a chip; ``name`` is empty where npu-smi does not see it (a container)."""
+    """A process on a chip. ``name`` is empty if npu-smi does not see it, as in some containers."""
 
     npu: int
     chip: int
@@ -92,7 +93,7 @@ class Process:
 
 
 def parse_processes(text: str) -> Tuple[Process, ...]:
-    """Parse the process table of ``npu-smi info``. Raises ParseError where the table is missing, since that does not mean idle."""
+    """Parse the process table of ``npu-smi info``. Raises ParseError if the table is missing, since this does not mean that the NPUs are idle."""
     lines = text.splitlines()
     starts = [index for index, line in enumerate(lines) if "Process id" in line]
     if not starts:
@@ -100,17 +101,18 @@ def parse_processes(text: str) -> Tuple[Process, ...]:
     found: List[Process] = []
     for line in lines[starts[0] + 1:]:
         cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
-        place = cells[0].split()
-        if len(cells) != 4 or not is_count(cells[1]) or not place or not all(is_count(word) for word in place):
+        chip_ids = cells[0].split()
+        if len(cells) != 4 or not is_count(cells[1]) or not chip_ids or not all(is_count(word) for word in chip_ids):
             continue
         memory = re.match(r"\d+", cells[3])
-        found.append(Process(int(place[0]), int(place[1]) if len(place) > 1 else 0, int(cells[1]), cells[2], count_of(memory.group(0)) if memory else 0))
+        npu, chip = int(chip_ids[0]), int(chip_ids[1]) if len(chip_ids) > 1 else 0
+        found.append(Process(npu, chip, int(cells[1]), cells[2], count_of(memory.group(0)) if memory else 0))
     return tuple(found)
 
 
 @dataclass(frozen=True)
 class SuperPod:
-    """The position of an A3 die in a super pod: ``sdid`` is its super device id."""
+    """The position of an A3 die in a super pod. ``sdid`` is its super device id."""
 
     sdid: int
     super_pod_size: int
@@ -119,7 +121,7 @@ class SuperPod:
 
 
 def _fields(text: str) -> Dict[str, str]:
-    """Return the values of lines "label : value"; the first line of a label counts."""
+    """Return the values of lines "label : value". Only the first line of a label counts."""
     found: Dict[str, str] = {}
     for label, colon, value in (line.partition(":") for line in text.splitlines()):
         if colon and label.strip():
@@ -135,12 +137,12 @@ def parse_super_pod(text: str) -> SuperPod:
     try:
         return SuperPod(*(count_of(fields[label]) for label in ("SDID", "Super Pod Size", "Super Pod ID", "Server Index")))
     except (KeyError, ValueError):
-        raise ParseError("npu-smi info -t spod-info printed something unknown: %r" % beginning(text.strip(), 120)) from None
+        raise ParseError("npu-smi info -t spod-info printed unexpected output: %r" % beginning(text.strip(), 120)) from None
 
 
 @dataclass(frozen=True)
 class Board:
-    """Versions of an NPU (``software`` is the driver) and its serial number, where npu-smi prints them."""
+    """Versions of an NPU and its serial number, as far as npu-smi prints them. ``software`` is the driver version."""
 
     software: Optional[str]
     firmware: Optional[str]
@@ -148,7 +150,7 @@ class Board:
 
 
 def parse_board(text: str) -> Board:
-    """Parse ``npu-smi info -t board -i NPU``. Raises ParseError where both versions are missing."""
+    """Parse ``npu-smi info -t board -i NPU``. Raises ParseError if both versions are missing."""
     fields = _fields(text)
     software, firmware = fields.get("Software Version"), fields.get("Firmware Version")
     if software is None and firmware is None:

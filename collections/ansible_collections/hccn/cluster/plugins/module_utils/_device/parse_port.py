@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""Parsers of the queries that tell about a device's port: speed, MAC, MTU, counters, link changes, neighbour, optical module, vNIC.
+"""Parsers of the queries about the port of a device: speed, MAC, MTU, counters, link changes, neighbour, optical module, vNIC.
 
-Labels differ between versions: "[devid N]" and "[device N]", "link down count" is missing in older tools (source: hicann/driver, manuals, logs).
+Labels differ between versions: "[devid N]" or "[device N]", and older tools have no "link down count" (source: hicann/driver, manuals, logs).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _SPEED = re.compile(r"^Speed:\s*(?:(\d+)\s*Mb/s|Unknown!)\s*$", re.MULTILINE)
 
 
 def parse_speed(text: str) -> Optional[int]:
-    """``-speed -g``: Mbit/s, None where the tool does not know."""
+    """Parse ``-speed -g``, and return Mbit/s, None if the tool does not know the speed."""
     found = search(_SPEED, text, "-speed -g").group(1)
     return count_of(found) if found else None
 
@@ -30,7 +30,7 @@ _MAC = re.compile(r"^mac addr:\s*((?:[0-9a-fA-F]{2}:){5}[0-9a-fA-F]{2})\s*$", re
 
 
 def parse_mac(text: str) -> str:
-    """``-mac -g``, in lower case."""
+    """Parse ``-mac -g``, and return the address in lower case."""
     return search(_MAC, text, "-mac -g").group(1).lower()
 
 
@@ -38,13 +38,13 @@ _MTU = re.compile(r"^mtu:\s*(\d+)\s*$", re.MULTILINE)
 
 
 def parse_mtu(text: str) -> int:
-    """``-mtu -g``: bytes."""
+    """Parse ``-mtu -g``, and return bytes."""
     return count_of(search(_MTU, text, "-mtu -g").group(1))
 
 
 @dataclass(frozen=True)
 class Vnic:
-    """The port of an A3 super pod's inner network; ``link`` is up or down."""
+    """The port in the inner network of an A3 super pod. ``link`` is up or down."""
 
     link: str
     address: str
@@ -55,7 +55,7 @@ _VNIC = re.compile(r"^vnic link status:\s*(UP|DOWN)\s*^vnic ipaddr:\s*(\S+)\s*^v
 
 
 def parse_vnic(text: str) -> Vnic:
-    """``-vnic -g``."""
+    """Parse ``-vnic -g``."""
     found = search(_VNIC, text, "-vnic -g")
     return Vnic(found.group(1).lower(), found.group(2), found.group(3))
 
@@ -64,14 +64,14 @@ _COUNTER = re.compile(r"^(\w+):\s*(\d+)\s*$", re.MULTILINE)
 
 
 def parse_counters(text: str) -> Dict[str, int]:
-    """``-stat -g``: counters by the tool's names; they grow until ``-stat -c`` or a reset."""
+    """Parse ``-stat -g``, and return the counters by the names that the tool prints. They are cleared by ``-stat -c`` or a reset."""
     search(re.compile(r"^packet statistics:", re.MULTILINE), text, "-stat -g")
     return {name: count_of(value) for name, value in _COUNTER.findall(text)}
 
 
 @dataclass(frozen=True)
 class LinkChanges:
-    """``records``: (time as printed, up or down), newest first; ``downs`` is None for tools that do not count them."""
+    """The link changes of a port. ``records``: (time as printed, up or down), newest first. ``downs`` is None for tools that do not count them."""
 
     ups: int
     downs: Optional[int]
@@ -84,7 +84,7 @@ _CHANGE = re.compile(r"^\[dev(?:id|ice) \d+\]\s+(\S.*?\d{4})\s+LINK (UP|DOWN)\s*
 
 
 def parse_link_changes(text: str) -> LinkChanges:
-    """``-link_stat -g``."""
+    """Parse ``-link_stat -g``."""
     ups, downs = search(_UPS, text, "-link_stat -g"), _DOWNS.search(text)
     records = tuple((moment, state.lower()) for moment, state in _CHANGE.findall(text))
     return LinkChanges(count_of(ups.group(1)), count_of(downs.group(1)) if downs else None, records)
@@ -92,7 +92,7 @@ def parse_link_changes(text: str) -> LinkChanges:
 
 @dataclass(frozen=True)
 class Neighbour:
-    """What the switch tells by LLDP; a part that it does not send is None. All of it is text from outside: never trust it."""
+    """The LLDP neighbour of a port. Parts that it does not send are None. All texts come from the neighbour and are not trusted."""
 
     system_name: Optional[str]
     port: Optional[str]
@@ -105,18 +105,18 @@ _TLV = re.compile(r"^(\S.*?) TLV\s*$", re.MULTILINE)
 
 
 def _tlvs(text: str) -> Dict[str, str]:
-    heads = list(_TLV.finditer(text))
-    ends = [head.start() for head in heads[1:]] + [len(text)]
-    return {head.group(1): text[head.end():end].strip() for head, end in zip(heads, ends)}
+    headings = list(_TLV.finditer(text))
+    ends = [heading.start() for heading in headings[1:]] + [len(text)]
+    return {heading.group(1): text[heading.end():end].strip() for heading, end in zip(headings, ends)}
 
 
 def _value(tlv: Optional[str]) -> Optional[str]:
-    """``Ifname: 400GE1/1/5:1`` and ``MAC: 00:..`` without their label; the label is lower-layer detail."""
+    """Return the first line without its label, such as ``Ifname: `` or ``MAC: ``."""
     return re.sub(r"^(?:Ifname|MAC|IPv4|IPv6|Local|Interface name):\s*", "", tlv.splitlines()[0].strip()) if tlv else None
 
 
 def parse_neighbour(text: str) -> Neighbour:
-    """``-lldp -g``."""
+    """Parse ``-lldp -g``."""
     tlvs = _tlvs(text)
     if not tlvs:
         raise ParseError("-lldp -g printed no TLV: %r" % beginning(text.strip(), 120))
@@ -133,21 +133,21 @@ _UNITS: Mapping[str, str] = {"mW": "mw", "mA": "ma", "mV": "mv", "C": "c", "dB":
 
 
 def parse_optical(text: str) -> Dict[str, Reading]:
-    """``-optical -g``: keys in snake_case with their unit (``tx_power0_mw``), numbers as floats.
+    """Parse ``-optical -g``. Keys are in snake_case with their unit (``tx_power0_mw``), and numbers are floats.
 
-    ``NA``, ``not supported`` and ``get failed`` are None under the key without unit; ``present`` is True or False.
+    The values ``NA``, ``not supported`` and ``get failed`` are None, with a key without unit. ``present`` is True or False.
     """
     search(re.compile(r"^optical info:", re.MULTILINE), text, "-optical -g")
     found: Dict[str, Reading] = {}
-    for label, said in _OPTICAL.findall(text):
+    for label, value in _OPTICAL.findall(text):
         key = re.sub(r"\W+", "_", label.strip().lower())
-        quantity = _QUANTITY.match(said)
+        quantity = _QUANTITY.match(value)
         if key == "optical_info":
             continue
         if key == "present":
-            found[key] = said == "present"
+            found[key] = value == "present"
         elif quantity is not None:
             found["%s_%s" % (key, _UNITS[quantity.group(2)])] = float(quantity.group(1))
         else:
-            found[key] = None if said in ("NA", "not supported", "get failed", "") else said
+            found[key] = None if value in ("NA", "not supported", "get failed", "") else value
     return found

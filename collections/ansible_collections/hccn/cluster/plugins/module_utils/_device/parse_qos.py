@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""Parsers of the queries that tell how a device marks, queues and limits its RoCE traffic.
+"""Parsers of the queries about how a device marks, queues and limits its RoCE traffic.
 
-All raise ParseError for a text that they do not know (source: hicann/driver, tool.c, tool_roce.c, tool_prio_tc.c).
+All functions raise ParseError for unknown output (source: hicann/driver, tool.c, tool_roce.c, tool_prio_tc.c).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from .parse_network import search
 
 PRIORITIES = 8
 DSCPS = 64
-"""Values of the DSCP field, all of which ``-dscp_to_tc -g`` prints."""
+"""Number of values of the DSCP field. ``-dscp_to_tc -g`` prints all of them."""
 
 _UDP_PORT = re.compile(r"^udp_port:\s*(\S.*?)\s*$", re.MULTILINE)
 _UDP_STATUS = re.compile(r"^status:\s*(custom|auto|multi_qp|code)\b", re.MULTILINE)
@@ -25,9 +25,9 @@ _UDP_UNKNOWN = re.compile(r"^Unknown udp port", re.MULTILINE)
 
 
 def parse_roce_port(text: str) -> Union[int, str]:
-    """``-udp -g``: the UDP source port, or how the device chooses it: auto, multi_qp, code; unknown where it does not tell.
+    """Parse ``-udp -g``. Return the UDP source port, or how the device chooses it: auto, multi_qp or code; unknown if it does not report it.
 
-    Ports of single pairs of addresses may follow; they are not read.
+    Ports of single pairs of addresses may follow. They are ignored.
     """
     if _UDP_UNKNOWN.search(text):
         return "unknown"
@@ -44,7 +44,7 @@ _SHAPING = re.compile(r"^bw_limit\[(\d+) Mbps\]", re.MULTILINE)
 
 
 def parse_shaping(text: str) -> int:
-    """``-shaping -g``: the limit in Mbit/s."""
+    """Parse ``-shaping -g``, and return the limit in Mbit/s."""
     return count_of(search(_SHAPING, text, "-shaping -g").group(1))
 
 
@@ -57,12 +57,12 @@ def _by_priority(pattern: Pattern[str], text: str, query: str) -> List[int]:
 
 
 def parse_pfc(text: str) -> List[int]:
-    """``-pfc -g``: 1 for each priority of 0 to 7 that has flow control."""
+    """Parse ``-pfc -g``. Return a number for each priority of 0 to 7: 1 with flow control, 0 without."""
     return _by_priority(_PFC, text, "-pfc -g")
 
 
 def parse_prio_tc(text: str) -> List[int]:
-    """``-prio_tc -g``: the traffic class of each priority of 0 to 7."""
+    """Parse ``-prio_tc -g``, and return the traffic class of each priority of 0 to 7."""
     return _by_priority(_PRIO_TC, text, "-prio_tc -g")
 
 
@@ -70,8 +70,8 @@ _DSCP = re.compile(r"^\s*(\d+)\s+(\d+)\s*$", re.MULTILINE)
 
 
 def parse_dscp_to_tc(text: str) -> Dict[str, int]:
-    """``-dscp_to_tc -g``: the traffic class of each DSCP value, which is text since JSON knows no other keys."""
+    """Parse ``-dscp_to_tc -g``, and return the traffic class of each DSCP value. DSCP values are texts, since they are keys in JSON."""
     found = {dscp: count_of(tc) for dscp, tc in _DSCP.findall(text)}
     if len(found) != DSCPS:
-        raise ParseError("-dscp_to_tc -g told %d of %d DSCP values" % (len(found), DSCPS))
+        raise ParseError("-dscp_to_tc -g reported %d of %d DSCP values" % (len(found), DSCPS))
     return found

@@ -3,8 +3,8 @@
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
 """Parser of ``-tls -g``.
 
-The line with the TLS flag comes first; older tools leave "tls preconfigured[..]" out. Certificate blocks follow. An expired certificate's status
-line goes to stderr, all other lines to stdout, so its block is the one without a status (source: hicann/driver tool_tls.c).
+The line with the TLS flag comes first. Older tools do not print "tls preconfigured[..]". Certificate blocks follow. The status line of an expired
+certificate is printed on stderr and all other lines on stdout, so its block has no status (source: hicann/driver tool_tls.c).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ EXPIRATIONS = ("normal", "near_expiration", "expired")
 
 @dataclass(frozen=True)
 class Certificate:
-    """``name`` as printed: ``pub cert``, ``ca1 cert``, ``crl``; fields that the tool does not print are None."""
+    """A certificate. ``name`` is printed as ``pub cert``, ``ca1 cert`` or ``crl``. Fields that the tool does not print are None."""
 
     name: str
     subject: Optional[str]
@@ -33,7 +33,7 @@ class Certificate:
 
 @dataclass(frozen=True)
 class Tls:
-    """``preset_certificate`` is None for tools that do not report it; ``alarm_days`` is the warning time before expiry."""
+    """The TLS flag and the certificates. ``preset_certificate`` is None for tools that do not report it, ``alarm_days`` is the warning time before expiry."""
 
     enabled: bool
     preset_certificate: Optional[bool]
@@ -41,7 +41,7 @@ class Tls:
     certificates: Tuple[Certificate, ...]
 
 
-_SWITCH = re.compile(r"tls switch\[(\d)\]")
+_FLAG = re.compile(r"tls switch\[(\d)\]")
 _PRESET = re.compile(r"tls preconfigured\[(\d)\]")
 _ALARM = re.compile(r"tls alarm time threshold\[(\d+)\]")
 _BLOCK = re.compile(r"^dev_id:\d+,\s*\[([^\]]+)\]\s*info:", re.MULTILINE)
@@ -60,17 +60,17 @@ def _certificate(name: str, block: str, expired_elsewhere: bool) -> Certificate:
 
 
 def parse_tls(stdout: str, stderr: str = "") -> Tls:
-    """Parse both streams of ``-tls -g``. Raises ParseError where the TLS flag is missing."""
-    switch = _SWITCH.search(stdout)
-    if switch is None:
-        raise ParseError("-tls -g did not tell the TLS switch")
+    """Parse both streams of ``-tls -g``. Raises ParseError if the TLS flag is missing."""
+    flag = _FLAG.search(stdout)
+    if flag is None:
+        raise ParseError("-tls -g did not report the TLS flag")
     expired = [number for number in _STATUS.findall(stderr) if number == "2"]
-    heads = list(_BLOCK.finditer(stdout))
+    headings = list(_BLOCK.finditer(stdout))
     certificates: List[Certificate] = []
-    for index, head in enumerate(heads):
-        end = heads[index + 1].start() if index + 1 < len(heads) else len(stdout)
-        certificates.append(_certificate(head.group(1), stdout[head.end():end], bool(expired)))
+    for index, heading in enumerate(headings):
+        end = headings[index + 1].start() if index + 1 < len(headings) else len(stdout)
+        certificates.append(_certificate(heading.group(1), stdout[heading.end():end], bool(expired)))
     preset, alarm = _PRESET.search(stdout), _ALARM.search(stdout)
     return Tls(
-        switch.group(1) == "1", preset.group(1) == "1" if preset else None, count_of(alarm.group(1)) if alarm else None, tuple(certificates),
+        flag.group(1) == "1", preset.group(1) == "1" if preset else None, count_of(alarm.group(1)) if alarm else None, tuple(certificates),
     )

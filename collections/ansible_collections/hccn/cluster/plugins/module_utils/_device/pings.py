@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""The logic of device_ping: pings from the NPUs of a host, those of different NPUs at the same time, those of one NPU one after the other."""
+"""The logic of device_ping: send pings from the NPUs of a host, from different NPUs in parallel and from one NPU one after the other."""
 
 from __future__ import annotations
 
@@ -13,18 +13,17 @@ from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Seq
 from .._core.errors import HccnError, InputError
 from .._core.record import record, utc
 from .._core.words import npus, some
-from . import session
-from .device_errors import failed, shared
-from .host import Host, unknown
-from .parse_network import HccsPing, parse_hccs_ping
-from .parse_network import Ping, parse_ping
+from . import device_session
+from .device_errors import failed, group_by_text
+from .hccn_tool import HccnTool, ping_result
+from .host import Host, unknown_devices
+from .parse_network import HccsPing, Ping, parse_hccs_ping, parse_ping
 from .read import MAX_PARALLEL
-from .hccn_tool import HccnTool, ping_of
 
 # Limits: the help texts of hccn_tool (hicann/driver, cmd.c and tool_cmd.c).
 SIZES = {"ping": (0, 65507), "hccs_ping": (1792, 3000)}
 COUNTS = (1, 1000)
-"""Limits of hccs_ping; a plain ping always sends 3 packets."""
+"""Minimum and maximum of hccs_ping. A plain ping always sends 3 packets."""
 
 METHODS = tuple(SIZES)
 
@@ -48,29 +47,29 @@ def _faults(params: Mapping[str, Any], present: Sequence[int]) -> Iterator[str]:
     if size is not None and not low <= size <= high:
         yield "size: %d is outside the %d to %d bytes of %s" % (size, low, high, method)
     if count is not None and method == "ping":
-        yield "count: a ping is always 3 packets, only hccs_ping can count"
+        yield "count: a ping always sends 3 packets, a count needs method: hccs_ping"
     elif count is not None and not COUNTS[0] <= count <= COUNTS[1]:
         yield "count: %d is outside %d to %d" % ((count,) + COUNTS)
-    yield from unknown("targets[%s].device", [target["device"] for target in params["targets"]], present)
+    yield from unknown_devices("targets[%s].device", [target["device"] for target in params["targets"]], present)
     seen: Dict[Tuple[int, str], int] = {}
     for index, target in enumerate(params["targets"]):
-        wrong = _address_fault(target["address"], method)
-        if wrong:
-            yield "targets[%d].address: %s" % (index, wrong)
+        fault = _address_fault(target["address"], method)
+        if fault:
+            yield "targets[%d].address: %s" % (index, fault)
         first = seen.setdefault((target["device"], target["address"]), index)
         if first != index:
             yield "targets[%d] is the same as targets[%d]" % (index, first)
 
 
 def targets_of(params: Mapping[str, Any], host: Host, devices: Sequence[int]) -> List[Target]:
-    """Return the requested pings from ``devices``. Raises InputError that lists all faults."""
-    sentences = list(_faults(params, host.devices))
-    if sentences:
-        raise InputError("; ".join(sentences))
+    """Return the targets of ``devices``. Raises InputError that lists all faults."""
+    messages = list(_faults(params, host.devices))
+    if messages:
+        raise InputError("; ".join(messages))
     return [Target(target["device"], target["address"]) for target in params["targets"] if target["device"] in devices]
 
 
-def words(target: Target, method: str, size: Optional[int], count: Optional[int]) -> Tuple[str, ...]:
+def arguments(target: Target, method: str, size: Optional[int], count: Optional[int]) -> Tuple[str, ...]:
     """Return the arguments of hccn_tool after the device."""
     command: Tuple[str, ...] = ("-%s" % method, "-g", "address", target.address)
     if ":" in target.address:
@@ -99,16 +98,16 @@ def _packets(sent: int, received: int) -> Dict[str, Any]:
     return {"sent": sent, "received": received, "loss_percent": round(100.0 * (sent - received) / sent, 2) if sent else 0.0}
 
 
-def _lost(ping: Any) -> Optional[Dict[str, Any]]:
+def _loss_error(ping: Any) -> Optional[Dict[str, Any]]:
     if not ping.lost and ping.sent:
         return None
     reasons = sorted(set(ping.reasons))
     message = "%d of %d packets lost%s" % (ping.lost, ping.sent, ": " + ", ".join(reasons) if reasons else "")
-    return HccnError("packets_lost", message, "look at link, route, gateway and switch between the two ports").as_dict()
+    return HccnError("packets_lost", message, "check link, route, gateway and switch between the two ports").as_dict()
 
 
 class Pinger:
-    """The pings of a module call; ``name`` is part of the ids of its records."""
+    """Sends the pings of a module call. ``name`` is part of the ids of its records."""
 
     def __init__(self, tool: HccnTool, host: Host, params: Mapping[str, Any], name: str) -> None:
         self._tool = tool
@@ -119,30 +118,30 @@ class Pinger:
         self._name = name
 
     def command(self, target: Target) -> List[str]:
-        return list(self._tool.argv(target.device, *words(target, self._method, self._size, self._count)))
+        return list(self._tool.argv(target.device, *arguments(target, self._method, self._size, self._count)))
 
     def measure(self, targets: Sequence[Target], refused: Mapping[int, Mapping[str, Any]]) -> List[Dict[str, Any]]:
-        """Return a record for each target, in the order given; ``refused``: the error of each device that is left alone."""
+        """Return a record for each target, in the order given. ``refused``: the error of each busy device."""
         by_device: Dict[int, List[int]] = {}
         for index, target in enumerate(targets):
             by_device.setdefault(target.device, []).append(index)
         found: Dict[int, Dict[str, Any]] = {}
         if by_device:
             with ThreadPoolExecutor(min(MAX_PARALLEL, len(by_device))) as pool:
-                for part in pool.map(lambda indices: [(index, self._one(targets[index], refused)) for index in indices], by_device.values()):
+                for part in pool.map(lambda indices: [(index, self._ping(targets[index], refused)) for index in indices], by_device.values()):
                     found.update(part)
         return [found[index] for index in range(len(targets))]
 
-    def _one(self, target: Target, refused: Mapping[int, Mapping[str, Any]]) -> Dict[str, Any]:
+    def _ping(self, target: Target, refused: Mapping[int, Mapping[str, Any]]) -> Dict[str, Any]:
         if target.device in refused:
             return self._record(target, "not_run", error=refused[target.device])
         started, clock = time.time(), time.monotonic()
         samples: Optional[List[Dict[str, Any]]] = None
         error: Optional[Dict[str, Any]] = None
         try:
-            result = self._tool.run(target.device, *words(target, self._method, self._size, self._count))
-            ping = ping_of(result, parse_hccs_ping if self._method == "hccs_ping" else parse_ping)
-            samples, error = [_hccs_sample(ping) if isinstance(ping, HccsPing) else _plain_sample(ping)], _lost(ping)
+            result = self._tool.run(target.device, *arguments(target, self._method, self._size, self._count))
+            ping = ping_result(result, parse_hccs_ping if self._method == "hccs_ping" else parse_ping)
+            samples, error = [_hccs_sample(ping) if isinstance(ping, HccsPing) else _plain_sample(ping)], _loss_error(ping)
         except HccnError as caught:
             error = caught.as_dict()
         return self._record(target, "failed" if error else "ok", samples=samples, error=error, command=self.command(target),
@@ -157,24 +156,24 @@ class Pinger:
 def _sentence(measurements: Sequence[Mapping[str, Any]]) -> str:
     bad = [one for one in measurements if one["status"] != "ok"]
     parts = []
-    for places, message in shared([(place, one["error"]["message"]) for place, one in enumerate(bad)]):
+    for places, message in group_by_text([(place, one["error"]["message"]) for place, one in enumerate(bad)]):
         addresses = list(dict.fromkeys(bad[place]["target"]["address"] for place in places))
         parts.append("%s to %s: %s" % (npus(bad[place]["source"]["device"] for place in places), some(addresses), message))
     return "%d of %d pings failed: %s" % (len(bad), len(measurements), "; ".join(parts))
 
 
 def ping(params: Mapping[str, Any], check_mode: bool) -> Dict[str, Any]:
-    """Return the values of device_ping; nothing is sent in check mode. Raises HccnError where nothing could be done."""
-    here = session.start(params)
-    here.host.refuse_950()
-    if params["method"] == "hccs_ping" and here.host.product not in ("A3", None):
-        raise HccnError("unsupported_on_product", "hccs_ping is a command of A3 super pods, this host has NPUs of the %s" % here.host.product,
+    """Return the values of device_ping. In check mode nothing is sent. Raises HccnError if nothing could be done."""
+    session = device_session.start(params)
+    session.host.refuse_950()
+    if params["method"] == "hccs_ping" and session.host.product not in ("A3", None):
+        raise HccnError("unsupported_on_product", "hccs_ping is a command of A3 super pods, this host has NPUs of the %s" % session.host.product,
                         "use method: ping")
-    targets = targets_of(params, here.host, here.devices)
-    pinger = Pinger(here.tool, here.host, params, params["run_id"] or utc())
+    targets = targets_of(params, session.host, session.devices)
+    pinger = Pinger(session.tool, session.host, params, params["run_id"] or utc())
     measurements = []
     if not check_mode:
-        measurements = pinger.measure(targets, here.refusals(sorted({target.device for target in targets}), params["allow_busy"]))
+        measurements = pinger.measure(targets, session.refusals(sorted({target.device for target in targets}), params["allow_busy"]))
     result: Dict[str, Any] = {"measurements": measurements, "commands": [pinger.command(target) for target in targets]}
     if failed([{"errors": [one["error"]] if "error" in one else []} for one in measurements], params["fail_on"]):
         result.update(failed=True, msg=_sentence(measurements))

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""Find out why the RDMA devices of this host cannot be used: no driver, no device file, a port that is down, no GID, too little lockable memory."""
+"""Check whether the RDMA devices of this host can be used: driver, device files, port state, GIDs, and the limit of locked memory."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from .._core.problems import Problem
 from .rdma_sysfs import ACTIVE, CLASS, ETHERNET, ROCE_V2, RdmaPort, read_ports
 
 ENOUGH_MEMLOCK = 64 * 1024 * 1024
-"""Bytes; kernels give 64 KiB (up to 5.15) or 8 MiB. A test of 8 MiB messages on one queue pair pins 16 MiB."""
+"""Sufficient limit in bytes. Kernels default to 64 KiB (up to 5.15) or 8 MiB. A test of 8 MiB messages on one queue pair pins 16 MiB."""
 
 CAP_IPC_LOCK = 14
 """The capability that lifts the limit (capabilities(7))."""
 
-# The network driver of an adapter and the module that gives it RDMA.
+# Network drivers of adapters, and the kernel modules that provide RDMA for them.
 RDMA_MODULES = {"mlx5_core": "mlx5_ib", "mlx4_core": "mlx4_ib", "hns3": "hns_roce_hw_v2", "bnxt_en": "bnxt_re", "ice": "irdma", "i40e": "irdma",
                 "cxgb4": "iw_cxgb4", "qede": "qedr", "ionic": "ionic_rdma"}
 
@@ -31,7 +31,7 @@ _CAPABILITIES = re.compile(r"^CapEff:\s*([0-9a-f]+)", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Memlock:
-    """``limit_bytes`` None: unlimited. ``enforced``: False for a process that may lock any amount (mostly root)."""
+    """The limit of locked memory. ``limit_bytes`` is None for unlimited, ``enforced`` False for a process that may lock any amount (mostly root)."""
 
     limit_bytes: Optional[int]
     enforced: bool
@@ -65,7 +65,7 @@ def read_memlock(root: str = "/") -> Optional[Memlock]:
 
 
 def probe(params: Mapping[str, Any]) -> Dict[str, Any]:
-    """Return the values of rdma_info: ``rdma_devices``, ``memlock``, ``problems``, and ``failed`` with ``msg`` by ``fail_on``."""
+    """Return the values of rdma_info: ``rdma_devices``, ``memlock``, ``problems``, and by ``fail_on`` ``failed`` with ``msg``."""
     root = params["root"]
     ports, memlock = read_ports(root), read_memlock(root)
     found = host_problems(root, ports) + [problem for port in ports for problem in port_problems(port)] + memlock_problems(memlock, ENOUGH_MEMLOCK)
@@ -89,11 +89,11 @@ def host_problems(root: str, ports: Sequence[RdmaPort]) -> List[Problem]:
         return [Problem("driver_missing", "error", "the kernel's RDMA core is not loaded: there is no /%s" % CLASS, where="/" + CLASS,
                         hint=hint or "load the RDMA driver of the adapter (mlx5_ib, hns_roce_hw_v2, irdma, ...)")]
     return [Problem("no_rdma_device", "error", "no RDMA device is registered below /%s" % CLASS, where="/" + CLASS,
-                    hint=hint or "load the RDMA driver of the adapter (mlx5_ib, hns_roce_hw_v2, irdma, ...), or is there no adapter?")]
+                    hint=hint or "load the RDMA driver of the adapter (mlx5_ib, hns_roce_hw_v2, irdma, ...), if the host has one")]
 
 
 def _without_rdma(root: str) -> Dict[str, str]:
-    """Return the network devices whose adapter supports RDMA, with their driver."""
+    """Return the drivers of network devices whose adapter supports RDMA, by network device."""
     folder = os.path.join(root, "sys/class/net")
     found = {}
     for netdev in os.listdir(folder) if os.path.isdir(folder) else ():
@@ -104,7 +104,7 @@ def _without_rdma(root: str) -> Dict[str, str]:
 
 
 def port_problems(port: RdmaPort) -> List[Problem]:
-    """Return the problems of a port. A port that is down may be unused, so that is a warning."""
+    """Return the problems of a port. A port that is down may be unused, so it is a warning."""
     found = []
     where = str(port)
     if port.verbs is None:
@@ -120,7 +120,7 @@ def port_problems(port: RdmaPort) -> List[Problem]:
 
 
 def memlock_problems(memlock: Optional[Memlock], needed: int, severity: str = "warning") -> List[Problem]:
-    """Return a problem if ``needed`` exceeds what may be locked; none where the limit is not known."""
+    """Return a problem if ``needed`` bytes exceed the limit of locked memory, none if the limit is not known."""
     if memlock is None or memlock.allows(needed):
         return []
     return [Problem("memlock", severity, "this user may lock %d bytes of memory, RDMA needs %d" % (memlock.limit_bytes or 0, needed),

@@ -3,8 +3,9 @@
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
 """Read the RDMA devices of this host from the kernel: ``/sys/class/infiniband``, port by port, with the GIDs in use.
 
-No tool is used: ``show_gids`` and ``ibdev2netdev`` belong to one vendor, and ``rdma`` and ``ibv_devinfo`` show no index of a GID. Reading an
-unused entry of the GID table fails with EINVAL. Source: Linux, Documentation/ABI/stable/sysfs-class-infiniband. The NPUs' own RoCE ports are not there.
+No tool is used: ``show_gids`` and ``ibdev2netdev`` are tools of one vendor, and ``rdma`` and ``ibv_devinfo`` do not show the index of a GID. Reading
+an unused entry of the GID table fails with EINVAL. The RoCE ports of NPUs are not listed there. Source: Linux,
+Documentation/ABI/stable/sysfs-class-infiniband.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ _UNUSED = re.compile(r"[0:]*")
 
 @dataclass(frozen=True)
 class Gid:
-    """``type``: ``RoCE v2`` or ``IB/RoCE v1``. ``address``: the IP address it stands for, None for link-local ones and on InfiniBand."""
+    """An entry of the GID table. ``type``: ``RoCE v2`` or ``IB/RoCE v1``. ``address``: its IP address, None for link-local GIDs and on InfiniBand."""
 
     index: int
     gid: str
@@ -41,7 +42,7 @@ class Gid:
 
 @dataclass(frozen=True)
 class RdmaPort:
-    """``state`` and ``physical_state`` in the kernel's words (``ACTIVE``, ``LinkUp``); ``rate`` as it prints it. ``verbs``: the device file of libibverbs."""
+    """A port. ``state``, ``physical_state`` (``ACTIVE``, ``LinkUp``) and ``rate`` are texts of the kernel. ``verbs``: the device file of libibverbs."""
 
     device: str
     port: int
@@ -62,12 +63,12 @@ class RdmaPort:
         return "%s port %d" % (self.device, self.port)
 
     def as_dict(self) -> Dict[str, Any]:
-        """Return the port as the module does; values that the kernel does not report are None."""
+        """Return the port in the form of the module's result. Values that the kernel does not report are None."""
         return {**asdict(self), "gids": [asdict(gid) for gid in self.gids]}
 
 
 def read_ports(root: str = "/") -> List[RdmaPort]:
-    """Return all ports of all RDMA devices below ``root``, in the order of their names (``mlx5_2`` before ``mlx5_10``)."""
+    """Return all ports of all RDMA devices below ``root``, sorted by name with ``mlx5_2`` before ``mlx5_10``."""
     verbs = _verbs(root)
     found = []
     for device in _listed(os.path.join(root, CLASS)):
@@ -87,7 +88,7 @@ def _listed(folder: str) -> List[str]:
 
 
 def _text(*path: str) -> Optional[str]:
-    """Return the text of a file, None where it is empty, absent or cannot be read."""
+    """Return the text of a file, None if it is empty, missing or cannot be read."""
     try:
         with open(os.path.join(*path), encoding="utf-8", errors="replace") as file:
             return file.read().strip() or None
@@ -124,7 +125,7 @@ def _gids(port: str, ethernet: bool) -> Tuple[Gid, ...]:
     for name in _listed(os.path.join(port, "gids")):
         gid = _text(port, "gids", name)
         if is_count(name) and gid and not _UNUSED.fullmatch(gid):
-            kind, netdev = (_text(port, "gid_attrs", what, name) for what in ("types", "ndevs"))
+            kind, netdev = (_text(port, "gid_attrs", attribute, name) for attribute in ("types", "ndevs"))
             found.append(Gid(int(name), gid, kind, address_of(gid) if ethernet else None, netdev))
     return tuple(found)
 
@@ -141,7 +142,7 @@ def address_of(gid: str) -> Optional[str]:
 
 
 def _netdev(folder: str, number: int, gids: Tuple[Gid, ...]) -> Optional[str]:
-    """Return the network device of the port: that of its first GID; without GIDs that of software RoCE, or of the adapter by ``dev_port``, counted from 0."""
+    """Return the network device of a port: of its first GID, else the parent of software RoCE, else by ``dev_port`` of the adapter, counted from 0."""
     for gid in gids:
         if gid.netdev:
             return gid.netdev

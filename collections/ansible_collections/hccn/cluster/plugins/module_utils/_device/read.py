@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""Reads the devices of a host: plain queries in parallel, one thread a device; TLS queries one after the other.
+"""Read the devices of a host: TLS queries one after the other, all other queries in parallel with one thread for each device.
 
-``-tls -g`` may write: the first query of a device adds ``tls_enable_N`` to hccn.conf, and where the file has no final newline it glues
-the key to the last line. So the file is looked at first, and the query is left out where it would do harm.
+``-tls -g`` may write: the first query of a device adds ``tls_enable_N`` to hccn.conf, and if the file has no final newline it appends the key to
+the last line. Therefore the file is read first, and a query that would damage it is skipped.
 """
 
 from __future__ import annotations
@@ -14,26 +14,24 @@ from dataclasses import asdict
 from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from .._core.errors import HccnError
-from .._core.record import record, utc
-from . import conf, conf_file, device_errors
-from .host import Host
-from .parse_network import parse_address, parse_gateway, parse_health, parse_link, parse_netdetect
-from .parse_port import parse_counters, parse_link_changes, parse_mac, parse_mtu, parse_neighbour, parse_optical, parse_speed, parse_vnic
-from .parse_npu_smi import Chip
-from .parse_tls import parse_tls
-from .npu_smi import NpuSmi
-from .hccn_tool import HccnTool
 from .._core.numbers import is_count
+from .._core.record import record, utc
 from .._core.words import printable
-from .parse_network import UNSET_ADDRESSES
-
+from . import conf, conf_file, device_errors
+from .hccn_tool import HccnTool
+from .host import Host
+from .npu_smi import NpuSmi
+from .parse_network import UNSET_ADDRESSES, parse_address, parse_gateway, parse_health, parse_link, parse_netdetect
+from .parse_npu_smi import Chip
+from .parse_port import parse_counters, parse_link_changes, parse_mac, parse_mtu, parse_neighbour, parse_optical, parse_speed, parse_vnic
+from .parse_tls import parse_tls
 
 MAX_PARALLEL = 16
-"""Devices read at the same time: the dies of an A3 server."""
+"""Maximum number of devices that are read in parallel: the dies of an A3 server."""
 
 
 class Topic(NamedTuple):
-    """A query: its arguments, its parser, and the error code which means that nothing is set."""
+    """A query with its arguments, its parser, and the error code for a setting that is not set."""
 
     arguments: Tuple[str, ...]
     parse: Callable[[str], Any]
@@ -65,7 +63,7 @@ DEFAULT_TOPICS = ("address", "gateway", "netdetect", "tls", "link", "health")
 TOPICS = DEFAULT_TOPICS + tuple(name for name in QUERIES if name not in DEFAULT_TOPICS) + SMI_TOPICS
 
 NOT_RECORDED = ("id", "errors", "tls", "conf", "serial")
-"""Keys of a device that its record does not contain, or not in full, to stay small."""
+"""Keys of a device that its record does not contain, or not in full, to keep the record small."""
 
 WOULD_WRITE = "would_write"
 _TLS_UNKNOWN: Dict[str, Any] = {"enabled": None, "preset_certificate": None, "alarm_days": None, "certificates": []}
@@ -77,7 +75,7 @@ def failure_entry(topic: str, error: HccnError) -> Dict[str, Any]:
 
 
 def _query(tool: HccnTool, device: int, name: str) -> Dict[str, Any]:
-    """Return the keys of a topic; on failure with None values and ``errors``."""
+    """Return the keys of a topic and ``errors``. After a failure the values are None."""
     topic = QUERIES[name]
     value: Any = None
     errors: List[Dict[str, Any]] = []
@@ -133,8 +131,8 @@ class SmiReader:
     def _processes(self, chip: Chip) -> Dict[str, Any]:
         if isinstance(self._table, HccnError):
             raise self._table
-        mine = [one for one in self._table if (one.npu, one.chip) == (chip.npu, chip.chip)]
-        return {"processes": [{"pid": one.pid, "name": one.name, "memory_mb": one.memory_mb} for one in mine]}
+        processes = [one for one in self._table if (one.npu, one.chip) == (chip.npu, chip.chip)]
+        return {"processes": [{"pid": one.pid, "name": one.name, "memory_mb": one.memory_mb} for one in processes]}
 
     def _versions(self, chip: Chip) -> Dict[str, Any]:
         board = self._smi.board(chip)
@@ -145,7 +143,7 @@ class SmiReader:
 
 
 class TlsReader:
-    """TLS queries of a host. ``text`` is hccn.conf before them (None: there is no file, so the queries cannot write into it)."""
+    """Makes the TLS queries of a host. ``text`` is hccn.conf before them, None if there is no file that the queries could write."""
 
     def __init__(self, tool: HccnTool, text: Optional[str], path: str, check_mode: bool) -> None:
         self._tool = tool
@@ -153,20 +151,20 @@ class TlsReader:
         self._path = path
         self._check_mode = check_mode
 
-    def _hindrance(self, device: int) -> Optional[str]:
-        """Return why the query is not made: ``no_final_newline``, ``nul_bytes``, ``would_write``, or None."""
+    def _skip_reason(self, device: int) -> Optional[str]:
+        """Return the reason to skip the query, ``no_final_newline``, ``nul_bytes`` or ``would_write``, or None."""
         if self._text is None or conf.value_of(self._text, device, "tls_enable") is not None:
             return None
-        return conf.end_fault(self._text) or (WOULD_WRITE if self._check_mode else None)
+        return conf.ending_problem(self._text) or (WOULD_WRITE if self._check_mode else None)
 
     def read(self, device: int) -> Dict[str, Any]:
-        """Return ``{tls: {...}, errors: [...]}``; ``tls.reason`` is why ``enabled`` is null."""
-        hindrance = self._hindrance(device)
-        if hindrance and hindrance != WOULD_WRITE:
-            error = conf_file.bad_end(self._path, self._text or "", "the TLS query would glue tls_enable_%d to its last line" % device)
-            return {"tls": dict(_TLS_UNKNOWN, reason=hindrance), "errors": [failure_entry("tls", error)]}
-        if hindrance:
-            return {"tls": dict(_TLS_UNKNOWN, reason=hindrance), "errors": []}
+        """Return ``{tls: {...}, errors: [...]}``. If ``tls.enabled`` is None, ``tls.reason`` is the reason."""
+        reason = self._skip_reason(device)
+        if reason and reason != WOULD_WRITE:
+            error = conf_file.ending_error(self._path, self._text or "", "the TLS query would append tls_enable_%d to its last line" % device)
+            return {"tls": dict(_TLS_UNKNOWN, reason=reason), "errors": [failure_entry("tls", error)]}
+        if reason:
+            return {"tls": dict(_TLS_UNKNOWN, reason=reason), "errors": []}
         try:
             result = self._tool.query(device, "-tls", "-g")
             tls = asdict(parse_tls(result.stdout, result.stderr))
@@ -190,7 +188,7 @@ def read_devices(tool: HccnTool, devices: Sequence[int], topics: Sequence[str], 
 
 
 def side_effects(path: str, before: Optional[str], after: Optional[str]) -> List[Dict[str, Any]]:
-    """Return what the TLS queries wrote into hccn.conf: keys that it contains now and did not before."""
+    """Return the keys that TLS queries wrote into hccn.conf: those that ``after`` contains and ``before`` does not."""
     known = {setting.full_key for setting in conf.settings(before or "")}
     return [
         {"device": setting.device, "path": path, "key": setting.full_key, "value": setting.value, "cause": "hccn_tool -tls -g"}
@@ -199,7 +197,7 @@ def side_effects(path: str, before: Optional[str], after: Optional[str]) -> List
 
 
 def records(results: Sequence[Mapping[str, Any]], host: Host, started: float) -> List[Dict[str, Any]]:
-    """Return records of kind ``device`` for the history, one for each device of which something was read."""
+    """Return records of kind ``device`` for the history, one for each device with values or errors."""
     context = {key: value for key, value in (("product", host.product), ("chip", host.chip)) if value is not None}
     kept = []
     for result in results:
@@ -218,26 +216,26 @@ def records(results: Sequence[Mapping[str, Any]], host: Host, started: float) ->
 
 
 TOPIC_OF_KEY = {"address": "address", "netmask": "address", "gateway": "gateway", "netdetect": "netdetect", "mtu": "mtu"}
-"""Keys of hccn.conf that are compared with the device, and the topic by which each is read from it; ``tls_enable`` is the sixth."""
+"""Keys of hccn.conf that are compared with the device, and their topics. ``tls_enable`` is compared as well, but read by TlsReader."""
 
 TOPICS_IN_CONF = frozenset(TOPIC_OF_KEY.values()) | {"tls"}
 """Topics that hccn.conf also contains."""
 
 
 def values_in_conf(text: Optional[str], devices: Sequence[int]) -> Dict[int, Optional[Dict[str, Any]]]:
-    """Return the values of hccn.conf for each of ``devices``; None for every device where there is no ``text``."""
+    """Return the values of hccn.conf for each of ``devices``, None for every device if there is no ``text``."""
     if text is None:
         return dict.fromkeys(devices)
     found = conf.values_by_device(text)
     return {device: _conf_values(found.get(device, {})) for device in devices}
 
 
-def _conf_values(own: Mapping[str, str]) -> Dict[str, Any]:
-    values: Dict[str, Any] = {key: printable(own[key]) for key in TOPIC_OF_KEY if key in own}
+def _conf_values(settings: Mapping[str, str]) -> Dict[str, Any]:
+    values: Dict[str, Any] = {key: printable(settings[key]) for key in TOPIC_OF_KEY if key in settings}
     if values.get("netdetect") in UNSET_ADDRESSES:
         values["netdetect"] = None
     if "mtu" in values and is_count(values["mtu"]):
         values["mtu"] = int(values["mtu"])
-    if "tls_enable" in own:
-        values["tls_enabled"] = {"0": False, "1": True}.get(own["tls_enable"])
+    if "tls_enable" in settings:
+        values["tls_enabled"] = {"0": False, "1": True}.get(settings["tls_enable"])
     return values

@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""Read the NPUs of a 950 host, whose hccn_tool supports some of the topics, and most of them by port.
+"""Read the NPUs of a 950 host, whose hccn_tool supports some of the topics, most of them for each port.
 
-Queries whose output the manual does not show are not made (see ``UNREAD``). No run on hardware was seen.
+Queries whose output is not shown in the manual are not made (see ``UNREAD``). Not verified on hardware.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ BY_PORT: Mapping[str, Tuple[str, Callable[[str], Any]]] = {
     "link_changes": ("-link_stat", lambda text: _changes(parse_link_changes(text))),
     "speed": ("-speed", lambda text: _speed(parse_speed(text))),
 }
-"""Topics that are queried for each port: command and reader."""
+"""Topics that are queried for each port, with command and parser."""
 
 UNREAD = tuple(name for name in tuple(QUERIES) + ("tls",) if name != "link" and name not in BY_PORT)
 """Topics that are not queried with this dialect."""
@@ -68,7 +68,10 @@ def _ports(tool: HccnTool, device: int, topics: Sequence[str], errors: List[Dict
 
 
 def _link(tool: HccnTool, found: Dict[str, Any]) -> None:
-    """Only -ub_connect reports ``partial``. It names ports without their die: where two dies have a port of the same number, -dev_info counts."""
+    """Add the link states of ``-ub_connect``, the only query that reports ``partial``.
+
+    Its ports have no die number. If two dies have a port of the same number, the states of ``-dev_info`` are kept.
+    """
     try:
         connect = parse_ub_connect(tool.query(found["id"], "-g", "-ub_connect").stdout)
     except HccnError as error:
@@ -84,7 +87,7 @@ def _link(tool: HccnTool, found: Dict[str, Any]) -> None:
 
 
 def read_npu(tool: HccnTool, device: int, topics: Sequence[str]) -> Dict[str, Any]:
-    """Return all topics of an NPU that hccn_tool reports; topics that are not queried are None and listed in ``unread``."""
+    """Return all topics of an NPU that hccn_tool reports. Topics that are not queried are None and listed in ``unread``."""
     found: Dict[str, Any] = {"id": device, "ports": [], "errors": [], "unread": [name for name in UNREAD if name in topics]}
     found.update((name, None) for name in found["unread"] if name != "tls")
     if "address" in found:
@@ -99,7 +102,7 @@ def read_npu(tool: HccnTool, device: int, topics: Sequence[str]) -> Dict[str, An
 
 
 def read_devices(tool: HccnTool, devices: Sequence[int], topics: Sequence[str], smi: SmiReader) -> List[Dict[str, Any]]:
-    """Read the NPUs in parallel; return one result for each, in the order of ``devices``."""
+    """Read the NPUs in parallel, and return a result for each, in the order of ``devices``."""
     if not devices:
         return []
     with ThreadPoolExecutor(min(MAX_PARALLEL, len(devices))) as pool:

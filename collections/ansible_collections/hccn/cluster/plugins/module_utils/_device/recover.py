@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""Apply hccn.conf to the devices as the driver does at boot, by ``hccn_tool -cfg recovery``, only where a device differs from the file.
+"""Apply hccn.conf to devices that differ from it with ``hccn_tool -cfg recovery``, as the driver does at boot.
 
-One device after the other: the command writes into hccn.conf. Each of its items is tried four times with a second between.
+Devices are recovered one after the other, since the command writes hccn.conf. It tries each setting four times, with a second in between.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from .._core.problems import Problem
 from . import conf
 from .parse_network import UNSET_ADDRESSES
 from .read import MAX_PARALLEL, TOPIC_OF_KEY, TlsReader, read_plain
-from .session import Session
+from .device_session import Session
 
 TIMEOUT = 120.0
-"""Seconds for one device: 3 to 12 were recorded, and a device that is not ready takes longer."""
+"""Timeout for one device in seconds. Recorded runs took 3 to 12 s, and a device that is not ready takes longer."""
 
 Difference = Dict[str, Any]
-"""``{key, file, device}``; ``device`` is None where nothing is set or the value is not known."""
+"""``{key, file, device}``. ``device`` is None if the setting is not set or not known."""
 
 
 @dataclass
@@ -40,7 +40,7 @@ def _file_values(text: str, device: int) -> Dict[str, str]:
 
 
 def _tls(reader: TlsReader, device: int, values: Dict[str, str], found: Dict[str, Any]) -> None:
-    """Add the TLS flag of a device. Without certificate it does not report the flag: where the file disables TLS, the key is then not compared."""
+    """Add the TLS flag of a device. A device without certificates does not report it; if the file disables TLS, the key is then not compared."""
     answer = reader.read(device)
     if values["tls_enable"] == "0" and any(error["code"] == "no_certificate" for error in answer["errors"]):
         del values["tls_enable"]
@@ -51,29 +51,29 @@ def _tls(reader: TlsReader, device: int, values: Dict[str, str], found: Dict[str
 
 
 def _compare(values: Dict[str, str], found: Dict[str, Any]) -> Comparison:
-    seen = {key: None if found.get(key) is None else str(found[key]) for key in values}
+    actual = {key: None if found.get(key) is None else str(found[key]) for key in values}
     wanted = {key: None if key == "netdetect" and value in UNSET_ADDRESSES else value for key, value in values.items()}
-    return Comparison([{"key": key, "file": values[key], "device": seen[key]} for key in values if seen[key] != wanted[key]], found["errors"])
+    return Comparison([{"key": key, "file": values[key], "device": actual[key]} for key in values if actual[key] != wanted[key]], found["errors"])
 
 
-def compare(here: Session, devices: Sequence[int], text: str) -> Dict[int, Comparison]:
-    """Compare each device with ``text``, which need not be written yet. Only keys of the text are compared."""
+def compare(session: Session, devices: Sequence[int], text: str) -> Dict[int, Comparison]:
+    """Compare each device with ``text``, which may differ from hccn.conf. Only keys of the text are compared."""
     values = {device: _file_values(text, device) for device in devices}
 
     def plain(device: int) -> Dict[str, Any]:
-        return read_plain(here.tool, device, sorted({TOPIC_OF_KEY[key] for key in values[device] if key in TOPIC_OF_KEY}))
+        return read_plain(session.tool, device, sorted({TOPIC_OF_KEY[key] for key in values[device] if key in TOPIC_OF_KEY}))
 
     with ThreadPoolExecutor(MAX_PARALLEL) as pool:
         found = dict(zip(devices, pool.map(plain, devices)))
-    reader = TlsReader(here.tool, here.conf_text(), here.path, True)
+    reader = TlsReader(session.tool, session.conf_text(), session.path, True)
     for device in devices:
         if "tls_enable" in values[device]:
             _tls(reader, device, values[device], found[device])
     return {device: _compare(values[device], found[device]) for device in devices}
 
 
-def _hindrance(problems: Sequence[Problem], device: int) -> Optional[Dict[str, Any]]:
-    """Return an error in the file of this device, or one that names no device and so may concern any."""
+def _blocking_problem(problems: Sequence[Problem], device: int) -> Optional[Dict[str, Any]]:
+    """Return an error of the file that concerns this device, or no device in particular."""
     for problem in problems:
         if problem.severity == "error" and problem.device in (None, device):
             message = "not recovered: %s, %s" % (problem.where, problem.message)
@@ -81,9 +81,9 @@ def _hindrance(problems: Sequence[Problem], device: int) -> Optional[Dict[str, A
     return None
 
 
-def _recover(here: Session, device: int) -> List[Dict[str, Any]]:
+def _recover(session: Session, device: int) -> List[Dict[str, Any]]:
     try:
-        here.tool.patient(TIMEOUT).set(device, "-cfg", "recovery")
+        session.tool.with_timeout(TIMEOUT).set(device, "-cfg", "recovery")
     except HccnError as error:
         return [error.as_dict()]
     return []
@@ -93,31 +93,31 @@ def _result(device: int, changed: bool, before: Comparison, after: Sequence[Diff
     return {"id": device, "changed": changed, "differences_before": before.differences, "differences_after": list(after), "errors": list(errors)}
 
 
-def _apply(here: Session, device: int, before: Comparison) -> Dict[str, Any]:
-    errors = _recover(here, device)
-    after = compare(here, [device], here.conf_text() or "")[device]
+def _apply(session: Session, device: int, before: Comparison) -> Dict[str, Any]:
+    errors = _recover(session, device)
+    after = compare(session, [device], session.conf_text() or "")[device]
     errors += after.errors
     if not errors and after.differences:
         keys = ", ".join(one["key"] for one in after.differences)
-        errors.append(HccnError("not_applied", "recovery said that it was successful, but the device still differs in %s" % keys,
+        errors.append(HccnError("not_applied", "the recovery reported success, but the device still differs in %s" % keys,
                                 "see /var/log/hccn_tool/hccn_config.log").as_dict())
     return _result(device, after.differences != before.differences, before, after.differences, errors)
 
 
-def recover(here: Session, text: str, problems: Sequence[Problem], allow_busy: bool, check_mode: bool) -> List[Dict[str, Any]]:
-    """Return a result for each device of ``here``; ``text`` is the text of hccn.conf, in check mode the expected one."""
-    comparisons = compare(here, here.devices, text)
-    for device, seen in comparisons.items():
-        hindrance = _hindrance(problems, device) if seen.differences and not seen.errors else None
-        seen.errors += [hindrance] if hindrance else []
+def recover(session: Session, text: str, problems: Sequence[Problem], allow_busy: bool, check_mode: bool) -> List[Dict[str, Any]]:
+    """Return a result for each device of ``session``. ``text`` is the text of hccn.conf, in check mode the expected one."""
+    comparisons = compare(session, session.devices, text)
+    for device, comparison in comparisons.items():
+        problem = _blocking_problem(problems, device) if comparison.differences and not comparison.errors else None
+        comparison.errors += [problem] if problem else []
     results = []
-    for device, seen in comparisons.items():
-        if seen.differences and not seen.errors:  # asked right before the device's turn: a recovery takes seconds
-            seen.errors += here.refusals([device], allow_busy).values()
-        if seen.errors or not seen.differences:
-            results.append(_result(device, False, seen, seen.differences, seen.errors))
+    for device, comparison in comparisons.items():
+        if comparison.differences and not comparison.errors:  # checked right before each device, since recoveries take seconds
+            comparison.errors += session.refusals([device], allow_busy).values()
+        if comparison.errors or not comparison.differences:
+            results.append(_result(device, False, comparison, comparison.differences, comparison.errors))
         elif check_mode:
-            results.append(_result(device, True, seen, [], []))
+            results.append(_result(device, True, comparison, [], []))
         else:
-            results.append(_apply(here, device, seen))
+            results.append(_apply(session, device, comparison))
     return results

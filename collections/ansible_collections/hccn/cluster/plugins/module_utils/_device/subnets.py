@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""Check the IPv4 addresses of the NPUs of a host: the subnets that a product requires, and networks that the NPUs reserve for themselves.
+"""Check the IPv4 addresses of the NPUs of a host: subnets that the product requires, and networks that the NPUs reserve.
 
-``hccn_tool -ip -s`` refuses the reserved networks and the sibling die's very address ("conflicted", exit 7) and takes everything else,
-also what cannot work (recorded runs of the real front end).
+``hccn_tool -ip -s`` only refuses reserved networks and the address of the sibling die ("conflicted", exit 7). It accepts all other addresses, even
+if they cannot work (recorded runs of the real front end).
 """
 
 from __future__ import annotations
@@ -20,29 +20,29 @@ from .network_items import Values, canonical
 Network = ipaddress.IPv4Network
 
 SUBNETS: Mapping[str, int] = {"A2": 1, "910A": 4}
-"""Subnets of a host: NPUs whose ids leave the same remainder share one (Ascend Deployer's address policies)."""
+"""Number of subnets of a host. NPUs whose ids have the same remainder modulo this number share one (address policies of Ascend Deployer)."""
 
 DIES = 2
-"""Dies of an A3 NPU. They must be in different subnets, else pings between hosts fail (Ascend Deployer's address policies)."""
+"""Number of dies of an A3 NPU. They must be in different subnets, else pings between hosts fail (address policies of Ascend Deployer)."""
 
-# Networks of the NPUs' own virtual ports (hicann/driver, src/custom/network/hccn/ascend910B).
+# Networks of the virtual ports of the NPUs (hicann/driver, src/custom/network/hccn/ascend910B).
 RESERVED_A2 = ("192.168.1.0/24", "192.168.2.0/24")
 RESERVED_A3_IN_SUPER_POD = ("192.0.0.0/8",)
 RESERVED_A3_ALONE = ("192.168.0.0/21",)
 
-ALONE = 1023
+SERVER_INDEX_ALONE = 1023
 """The server index of an A3 server outside a super pod (same source)."""
 
 CHECKED = ("address", "netmask", "gateway", "netdetect")
 
 RULES = ("loopback_address", "reserved_network", "one_subnet", "four_subnets", "sibling_subnet")
-"""Rules in addition to ``invalid_<option>`` and ``duplicate_address``, which hold for any NPU."""
+"""Rules in addition to ``invalid_<option>`` and ``duplicate_address``, which apply to all NPUs."""
 
 PRODUCTS = ("910A", "A2", "A3", "950")
 
 
 class DeviceAddress(NamedTuple):
-    """An NPU with the values given for it; ``network`` is None where address or netmask are missing or wrong."""
+    """An NPU and its values. ``network`` is None if address or netmask are missing or invalid."""
 
     device: int
     values: Values
@@ -60,40 +60,40 @@ class Owner(NamedTuple):
 
 
 def in_super_pod(devices: Iterable[Mapping[str, Any]]) -> Optional[bool]:
-    """Return whether these dies are in a super pod, from the topic ``super_pod`` of device_info; None where that was not read."""
-    told = [device for device in devices if "super_pod" in device]
-    read = [device for device in told if not any(error.get("topic") == "super_pod" for error in device.get("errors") or ())]
+    """Return whether these dies are in a super pod, by the topic ``super_pod`` of device_info. Return None if the topic was not read."""
+    with_topic = [device for device in devices if "super_pod" in device]
+    read = [device for device in with_topic if not any(error.get("topic") == "super_pod" for error in device.get("errors") or ())]
     if not read:
         return None
-    return any(device["super_pod"] is not None and device["super_pod"]["server_index"] != ALONE for device in read)
+    return any(device["super_pod"] is not None and device["super_pod"]["server_index"] != SERVER_INDEX_ALONE for device in read)
 
 
 def check(devices: Sequence[Mapping[str, Any]], product: Optional[str], super_pod: Optional[bool] = None, host: Optional[str] = None,
           where: str = "devices") -> List[Problem]:
     """Return the problems of the addresses of one host's NPUs, by device and then by rule.
 
-    ``devices``: results of device_info or entries of device_network's ``config``: ``id`` and whatever there is of ``address``, ``netmask``,
-    ``gateway``, ``netdetect``, and ``where``, which is ``devices[<index>].<option>`` without it. ``super_pod``: is the host in one? None: not known.
+    ``devices``: results of device_info or entries of the option ``config`` of device_network, with ``id`` and optionally ``address``, ``netmask``,
+    ``gateway``, ``netdetect``, and ``where`` (default: ``devices[<index>].<option>``). ``super_pod``: whether the host is in one, None if not known.
     """
     ports: List[DeviceAddress] = []
     problems: List[Problem] = []
     for index, entry in enumerate(devices):
         values = {option: str(entry[option]) for option in CHECKED if entry.get(option) not in (None, "")}
-        place = {option: str(entry.get("where") or "%s[%d].%s" % (where, index, option)) for option in CHECKED}
+        paths = {option: str(entry.get("where") or "%s[%d].%s" % (where, index, option)) for option in CHECKED}
         faults = network_config.faults(values)
-        sound = not {option for option, _wrong in faults} & {"address", "netmask"} and "address" in values
-        ports.append(DeviceAddress(entry["id"], values, place, network_config.network_of(values["address"], values["netmask"]) if sound else None))
-        problems += [Problem("invalid_" + option, "error", wrong, host, entry["id"], place[option]) for option, wrong in faults]
-    placed = [port for port in ports if port.network is not None]
-    for port in placed:
+        is_valid = not {option for option, _wrong in faults} & {"address", "netmask"} and "address" in values
+        ports.append(DeviceAddress(entry["id"], values, paths, network_config.network_of(values["address"], values["netmask"]) if is_valid else None))
+        problems += [Problem("invalid_" + option, "error", wrong, host, entry["id"], paths[option]) for option, wrong in faults]
+    with_network = [port for port in ports if port.network is not None]
+    for port in with_network:
         problems += list(_loopback(port, host)) + list(_reserved(port, product, super_pod, host))
-    problems += _by_product(placed, product, host)
+    problems += _by_product(with_network, product, host)
     order: Dict[Optional[int], int] = {port.device: index for index, port in enumerate(ports)}
     return sorted(problems, key=lambda problem: order[problem.device])
 
 
 def duplicates(owners: Iterable[Owner]) -> List[Problem]:
-    """Return the addresses that several NPUs would have, over any number of hosts. hccn_tool accepts them; the fabric does not."""
+    """Return problems for addresses of several NPUs, on one or several hosts. hccn_tool accepts duplicate addresses, but the fabric requires unique ones."""
     first: Dict[str, Owner] = {}
     problems = []
     for owner in owners:
@@ -111,29 +111,29 @@ def _error(rule: str, port: DeviceAddress, host: Optional[str], message: str, hi
 
 def _loopback(port: DeviceAddress, host: Optional[str]) -> Iterator[Problem]:
     if ipaddress.IPv4Address(port.values["address"]).is_loopback:
-        yield _error("loopback_address", port, host, "%s is a loopback address: nothing that is sent to it leaves the NPU" % port.values["address"])
+        yield _error("loopback_address", port, host, "%s is a loopback address: packets to it never leave the NPU" % port.values["address"])
 
 
 def _reserved(port: DeviceAddress, product: Optional[str], super_pod: Optional[bool], host: Optional[str]) -> Iterator[Problem]:
     address = ipaddress.IPv4Address(port.values["address"])
 
-    def holder(networks: Sequence[str]) -> Optional[str]:
+    def containing(networks: Sequence[str]) -> Optional[str]:
         return next((text for text in networks if address in Network(text)), None)
 
     certain, possible = _reserved_networks(product, super_pod)
-    taken = holder(certain)
-    if taken is not None:
-        yield _error("reserved_network", port, host, "%s is in %s, which the NPUs of %s use themselves" % (address, taken, _article(product)),
+    reserved = containing(certain)
+    if reserved is not None:
+        yield _error("reserved_network", port, host, "%s is in %s, which the NPUs of %s use internally" % (address, reserved, _host_of(product)),
                      "hccn_tool refuses it")
         return
-    taken = holder(possible)
-    if taken is not None:
-        yield _error("reserved_network", port, host, "%s is in %s, which the NPUs of an A3 host use themselves inside a super pod" % (address, taken),
-                     "hccn_tool refuses it there; whether this host is in one is not known", "warning")
+    reserved = containing(possible)
+    if reserved is not None:
+        yield _error("reserved_network", port, host, "%s is in %s, which the NPUs of an A3 host use internally inside a super pod" % (address, reserved),
+                     "hccn_tool refuses it there; whether this host is in a super pod is unknown", "warning")
 
 
 def _reserved_networks(product: Optional[str], super_pod: Optional[bool]) -> Tuple[Sequence[str], Sequence[str]]:
-    """Yield addresses in reserved networks, and in networks that may be reserved."""
+    """Return the reserved networks, and networks that may be reserved."""
     if product == "A2":
         return RESERVED_A2, ()
     if product != "A3":
@@ -143,7 +143,7 @@ def _reserved_networks(product: Optional[str], super_pod: Optional[bool]) -> Tup
     return (RESERVED_A3_IN_SUPER_POD if super_pod else RESERVED_A3_ALONE), ()
 
 
-def _article(product: Optional[str]) -> str:
+def _host_of(product: Optional[str]) -> str:
     return "a 910A host" if product == "910A" else "an %s host" % product
 
 
@@ -152,48 +152,48 @@ def _by_product(ports: Sequence[DeviceAddress], product: Optional[str], host: Op
         return list(_one_subnet(ports, host))
     if product == "910A":
         return list(_four_subnets(ports, host))
-    return list(_siblings(ports, host)) if product == "A3" else []
+    return list(_sibling_subnets(ports, host)) if product == "A3" else []
 
 
-def _usual(ports: Sequence[DeviceAddress]) -> DeviceAddress:
-    """Return an NPU of the most common subnet."""
+def _in_common_subnet(ports: Sequence[DeviceAddress]) -> DeviceAddress:
+    """Return an NPU in the most common subnet."""
     network = Counter(port.network for port in ports).most_common(1)[0][0]
     return next(port for port in ports if port.network == network)
 
 
-def _strangers(rule: str, ports: Sequence[DeviceAddress], host: Optional[str], sentence: str) -> Iterator[Problem]:
+def _in_other_subnets(rule: str, ports: Sequence[DeviceAddress], host: Optional[str], sentence: str) -> Iterator[Problem]:
     if ports:
-        home = _usual(ports)
+        reference = _in_common_subnet(ports)
         for port in ports:
-            if port.network != home.network:
+            if port.network != reference.network:
                 yield _error(rule, port, host, "%s is in %s, NPU %d in %s: %s" % (
-                    port.values["address"], port.network, home.device, home.network, sentence))
+                    port.values["address"], port.network, reference.device, reference.network, sentence))
 
 
 def _one_subnet(ports: Sequence[DeviceAddress], host: Optional[str]) -> Iterator[Problem]:
-    return _strangers("one_subnet", ports, host, "all NPUs of an A2 host share one subnet")
+    return _in_other_subnets("one_subnet", ports, host, "all NPUs of an A2 host must be in one subnet")
 
 
 def _four_subnets(ports: Sequence[DeviceAddress], host: Optional[str]) -> Iterator[Problem]:
     count = SUBNETS["910A"]
     groups = [[port for port in ports if port.device % count == number] for number in range(count)]
-    filled = [group for group in groups if group]
-    if len(filled) > 1 and len({port.network for port in ports}) == 1:
-        yield _error("four_subnets", ports[0], host, "all NPUs are in %s: right only for a 910A host in AMP mode" % ports[0].network,
-                     "in SMP mode, give the NPUs 0 and 4, 1 and 5, 2 and 6, 3 and 7 a subnet each", "warning")
+    present_groups = [group for group in groups if group]
+    if len(present_groups) > 1 and len({port.network for port in ports}) == 1:
+        yield _error("four_subnets", ports[0], host, "all NPUs are in %s: this is only correct for a 910A host in AMP mode" % ports[0].network,
+                     "in SMP mode, use a separate subnet for each of the NPU pairs 0 and 4, 1 and 5, 2 and 6, 3 and 7", "warning")
         return
-    for group in filled:
-        yield from _strangers("four_subnets", group, host, "the NPUs 0 and 4, 1 and 5, 2 and 6, 3 and 7 of a 910A host share a subnet each")
-    homes: Dict[Optional[Network], DeviceAddress] = {}
-    for group in filled:
-        port = _usual(group)
-        before = homes.setdefault(port.network, port)
+    for group in present_groups:
+        yield from _in_other_subnets("four_subnets", group, host, "each of the NPU pairs 0 and 4, 1 and 5, 2 and 6, 3 and 7 of a 910A host must share a subnet")
+    references: Dict[Optional[Network], DeviceAddress] = {}
+    for group in present_groups:
+        port = _in_common_subnet(group)
+        before = references.setdefault(port.network, port)
         if before is not port:
-            yield _error("four_subnets", port, host, "%s is in %s as NPU %d is: the NPUs 0, 1, 2 and 3 of a 910A host are in different subnets" % (
+            yield _error("four_subnets", port, host, "%s is in %s, and so is NPU %d: the NPUs 0, 1, 2 and 3 of a 910A host must be in different subnets" % (
                 port.values["address"], port.network, before.device))
 
 
-def _siblings(ports: Sequence[DeviceAddress], host: Optional[str]) -> Iterator[Problem]:
+def _sibling_subnets(ports: Sequence[DeviceAddress], host: Optional[str]) -> Iterator[Problem]:
     by_device = {port.device: port for port in ports}
     for port in ports:
         sibling = by_device.get(port.device - 1) if port.device % DIES else None

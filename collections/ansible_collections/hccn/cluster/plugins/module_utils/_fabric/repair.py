@@ -11,7 +11,7 @@ import time
 from typing import Callable, Dict, FrozenSet, List, Mapping, Optional, Sequence
 
 from .._core.errors import HccnError
-from .._core.guard import end_marked
+from .._core.guard import kill_marked
 from .._device import host
 from .._device.busy import processes_by_device
 from .._device.npu_smi import NpuSmi
@@ -120,7 +120,7 @@ def put_right(state_dir: str, run_id: str, snapshot: Snapshot, reset: Callable[[
     """
     await_guard(snapshot)
     if "mark" in snapshot.start:
-        end_marked(snapshot.start["mark"])
+        kill_marked(snapshot.start["mark"])
     failed = {}
     devices = snapshot.start.get("devices", ())
     try:

@@ -17,8 +17,8 @@ from .plan import Pair, needed
 
 LAST = "last"
 
-SECOND_LOOK = "-second-look"
-"""At the end of the run ids of the role check_fabric's second looks: a few pairs, no run to go on with."""
+CONFIRMATION_SUFFIX = "-confirmation"
+"""Of the run ids of confirmation runs of the role check_fabric. Such a run measures a few pairs only and is never resumed."""
 
 
 def plan_hash(plan: Mapping[str, Any], tool: Mapping[str, Any], conditions: Mapping[str, Any]) -> str:
@@ -69,10 +69,10 @@ def measured(records: Sequence[Mapping[str, Any]], pairs: Sequence[Pair]) -> Lis
 
 
 def _last(state_dir: str, but: str) -> Optional[str]:
-    """The run that began last on this host, but for second looks."""
+    """Return the run that began last on this host, confirmation runs excepted."""
     found: Dict[str, float] = {}
     for name in journals.listed(state_dir):
         snapshot = journals.readable(state_dir, name)
-        if name != but and not name.endswith(SECOND_LOOK) and snapshot is not None and "started_at" in snapshot.start:
+        if name != but and not name.endswith(CONFIRMATION_SUFFIX) and snapshot is not None and "started_at" in snapshot.start:
             found[name] = snapshot.start["started_at"]
     return max(found, key=lambda name: found[name]) if found else None

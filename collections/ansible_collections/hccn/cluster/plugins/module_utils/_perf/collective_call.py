@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""What the modules of all collectives share: their options, and what they do with one call: judge a log, plan in check mode, or run."""
+"""The options and the entry point of the modules for collectives: judge a log, plan in check mode, or run."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from .._core.errors import HccnError
 from . import collective, collective_study
 from .collective import Outcome
 from .collective_plan import Request, plan
-from .collective_study import Study, Wanted
+from .collective_study import Study, StudyOptions
 
 
 def argument_spec(operations: Sequence[str], data_types: Sequence[str], reductions: Sequence[str], defaults: Dict[str, Any], **own: Any) -> Dict[str, Any]:
-    """The options of a collective's module. ``defaults``: begin, end, warmup, data_type, which differ by tool; ``own``: options of one tool alone."""
+    """Return the argument spec of a module. ``defaults``: begin, end, warmup and data_type, which differ by tool; ``own``: options of this tool only."""
     spec: Dict[str, Any] = {
         "operation": {"type": "str", "default": "all_reduce", "choices": list(operations)},
         "hosts": {"type": "list", "elements": "str", "default": []},
@@ -53,16 +53,16 @@ def argument_spec(operations: Sequence[str], data_types: Sequence[str], reductio
 
 
 PLAIN = ("operation", "ranks_per_host", "iterations", "warmup", "data_type", "reduction", "root", "check")
-"""CollectiveOptions of a module that have the same name in the options of the tool."""
+"""Options of a module with the same name in CollectiveOptions."""
 
 
 def tool_options(params: Dict[str, Any], *own: str) -> Dict[str, Any]:
-    """What a tool's options are made of; ``own``: options of one tool alone."""
+    """Return the arguments of CollectiveOptions or its subclass; ``own``: options of this tool only."""
     return dict({name: params[name] for name in PLAIN + own}, **params["sizes"] or {})
 
 
 def request_fields(params: Dict[str, Any]) -> Dict[str, Any]:
-    """Fields of a request that every collective fills in the same way."""
+    """Return the fields of a request that do not depend on the tool."""
     return {
         "hosts": tuple(params["hosts"]), "names": tuple(params["host_names"]), "mpirun": params["mpirun"],
         "environment": {name: str(value) for name, value in params["environment"].items()}, "timeout": params["timeout"],
@@ -71,19 +71,19 @@ def request_fields(params: Dict[str, Any]) -> Dict[str, Any]:
     }
 
 
-def wanted_groups(params: Dict[str, Any]) -> Wanted:
-    """Which groups of the hosts are measured."""
-    return Wanted(tuple(params["groups"]), params["isolate"], params["floor_gbyte_s"], params["relative_floor"], params["isolate_budget"])
+def study_options(params: Dict[str, Any]) -> StudyOptions:
+    return StudyOptions(groups=tuple(params["groups"]), isolate=params["isolate"], floor_gbyte_s=params["floor_gbyte_s"],
+                  relative_floor=params["relative_floor"], budget=params["isolate_budget"])
 
 
 def call(module: Any, request: Request) -> None:
-    """Ends the module. ``module``: Ansible's, with ``log`` and ``sizes`` among its options."""
+    """Run the module and exit. ``module``: an AnsibleModule with the options of ``argument_spec``."""
     try:
-        wanted = wanted_groups(module.params)
+        wanted = study_options(module.params)
         if module.params["log"]:
             wanted.check_floor()
             read = collective.judge_log_file(request, module.params["log"], bool(module.params["sizes"]))
-            _end(module, read, {} if wanted.floor_gbyte_s is None else _of_study(collective_study.of_log(read, wanted.floor_gbyte_s), request.run_id))
+            _end(module, read, {} if wanted.floor_gbyte_s is None else _study_values(collective_study.of_log(read, wanted.floor_gbyte_s), request.run_id))
         elif module.check_mode:
             wanted.check(request)
             made = plan(request)
@@ -92,13 +92,13 @@ def call(module: Any, request: Request) -> None:
             _end(module, collective.run(request), {})
         else:
             study = collective_study.run(request, wanted)
-            _end(module, study.failed or study.outcomes[0], _of_study(study, request.run_id))
+            _end(module, study.failed or study.outcomes[0], _study_values(study, request.run_id))
     except HccnError as error:
         module.fail_json(msg=error.message, hint=error.hint)
 
 
-def _of_study(study: Study, run_id: str) -> Dict[str, Any]:
-    """What a study returns beside one run's result, and in its place: all records."""
+def _study_values(study: Study, run_id: str) -> Dict[str, Any]:
+    """Return the values that a study adds to the result of a run. ``measurements`` replaces that of the run and contains all records."""
     records = [outcome.record for outcome in study.outcomes]
     found: Dict[str, Any] = {"measurements": records + collective_study.finding_records(study, run_id), "findings": study.findings, "slow": study.slow}
     if study.limit_gbyte_s is not None:

@@ -26,11 +26,11 @@ _UNLIMITED = ("unlimited", "infinity")
 _NAMED = 5
 
 LIMITS_ARGV: Tuple[str, ...] = ("sh", "-c", "ulimit -n; cat /proc/sys/net/core/somaxconn /proc/sys/net/ipv4/tcp_max_syn_backlog 2>/dev/null; true")
-"""Exits with 0 wherever a login succeeds, so it also proves the login. The limit of open files is that of the login, and so of the ranks."""
+"""Exits with 0 if the login succeeds, so it also checks the login. The limit of open files is that of the login, which the ranks inherit."""
 
 
 def parse_limits(text: str) -> Dict[str, Optional[int]]:
-    """Return the limits by name; None for no limit. Missing ones and texts that are not numbers are left out."""
+    """Return the limits by name; None for no limit. Missing lines and texts that are not numbers are omitted."""
     found: Dict[str, Optional[int]] = {}
     for name, line in zip(LIMITS, text.splitlines()):
         word = line.strip()
@@ -55,17 +55,17 @@ def limits_warning(answers: Mapping[str, str], name_of: Mapping[str, str]) -> Op
             hosts.setdefault(", ".join(found), []).append(name_of.get(host, host))
     if not hosts:
         return None
-    return "the manual of hccl_test wants limits of %d for many ranks: %s" % (
+    return "the manual of hccl_test requires limits of %d for many ranks: %s" % (
         WANTED_LIMIT, "; ".join("%s has %s" % (some(names, _NAMED), limits) for limits, names in sorted(hosts.items())))
 
 
 PROBE_SECONDS = 8
-"""Time between the end of a run and the limit of the launcher, in which the ranks still exist and are probed on all hosts."""
+"""Time between the limit of a run and the limit of the launcher. The ranks still exist then, and are probed on all hosts."""
 _FIRST_POLL, _LAST_POLL = 0.005, 0.1
 
 
 class NotPlaced(Exception):
-    """The ranks were not started, or not on the right hosts. ``output`` of the attempt, ``hosts`` at fault, by address."""
+    """The ranks were not started, or not on the right hosts. ``output``: that of the launcher; ``hosts``: addresses of the hosts at fault."""
 
     def __init__(self, error: HccnError, output: str = "", hosts: Sequence[str] = ()) -> None:
         super().__init__(error.message)
@@ -75,18 +75,18 @@ class NotPlaced(Exception):
 
 
 class Placed(NamedTuple):
-    """The hosts of the ranks: ``addresses`` as the launcher knows them and ``names`` as records do, in rank order; ``each``: ranks of one host."""
+    """The hosts in rank order: ``addresses`` for the launcher and ``names`` for records. ``per_host``: number of ranks on each host."""
 
     addresses: Tuple[str, ...]
     names: Tuple[str, ...]
-    each: int
+    per_host: int
 
     @property
     def ranks(self) -> int:
-        return self.each * len(self.names)
+        return self.per_host * len(self.names)
 
     def host_of(self, rank: int) -> str:
-        return self.names[rank // self.each]
+        return self.names[rank // self.per_host]
 
     @property
     def name_of(self) -> Dict[str, str]:
@@ -98,7 +98,7 @@ def check_logins(login: Optional[Login], addresses: Sequence[str], name_of: Mapp
     if login is None or all(map(ssh_login.is_here, addresses)):
         return None
     try:
-        answers = ssh_login.ask(login, addresses, LIMITS_ARGV)
+        answers = ssh_login.run_on_all(login, addresses, LIMITS_ARGV)
     except HccnError as error:
         raise NotPlaced(error) from None
     found = ssh_login.refusals(answers)
@@ -108,11 +108,11 @@ def check_logins(login: Optional[Login], addresses: Sequence[str], name_of: Mapp
 
 
 def check_placement(tool: Tool, flavour: str, result: process.Result, placed: Placed, tail: str) -> None:
-    """``result`` of ``mpirun.placement_argv``: are the ranks where they should be? Raises NotPlaced."""
+    """Raise NotPlaced if ``result``, that of ``mpirun.placement_argv``, shows ranks on wrong hosts."""
     placement = mpirun.parse_placement(flavour, result.stdout, placed.addresses)
-    wrong = mpirun.misplaced(placement, placed.addresses, placed.each)
+    wrong = mpirun.misplaced(placement, placed.addresses, placed.per_host)
     known = tool.find_errors(result.stdout, result.stderr)
-    # A launcher under another name for the variables: nothing is known, and nothing speaks against it.
+    # A launcher that uses other names for the variables: the placement is unknown, which is not an error.
     silent = result.rc == 1 and not result.stdout.strip() and not known
     if not wrong or silent:
         return
@@ -122,11 +122,11 @@ def check_placement(tool: Tool, flavour: str, result: process.Result, placed: Pl
     if causes:
         raise NotPlaced(causes[0], tail, hosts)
     if result.timed_out or known:
-        error = HccnError("hosts_not_started", "the ranks did not start on all hosts within the time: of %d ranks each, %s" % (placed.each, text),
-                          "log in to each of them by ssh as the same user, without a password, and run this mpirun")
+        error = HccnError("hosts_not_started", "not all ranks started in time: every host should have %d, but %s" % (placed.per_host, text),
+                          "check that this user can log in to each of these hosts by ssh without a password, and start this mpirun there")
     else:
-        error = HccnError("placement_mismatch", "the ranks were not placed as asked: of %d ranks each, %s" % (placed.each, text),
-                          "look for a batch system or a default host file that overrides the host file")
+        error = HccnError("placement_mismatch", "the ranks were not placed as requested: every host should have %d, but %s" % (placed.per_host, text),
+                          "check whether a batch system or a default host file overrides the host file")
     raise NotPlaced(error, tail, hosts)
 
 
@@ -156,7 +156,7 @@ def find_suspects(login: Optional[Login], placed: Placed, mark: str) -> Suspects
     return ranks.suspects(seen, placed.ranks, placed.addresses, placed.host_of, placed.name_of)
 
 
-def clear(login: Optional[Login], placed: Placed, mark: str) -> Suspects:
+def end_ranks(login: Optional[Login], placed: Placed, mark: str) -> Suspects:
     """End the processes that a run left on the hosts; return the hosts that did not answer."""
     if login is None:
         return Suspects()
@@ -168,16 +168,16 @@ VAGUE = ("no_table", "rows_missing", "exit_status", "tool_failed", "mpi_init_fai
 """Codes besides CONSEQUENCES that do not name a cause."""
 
 
-def blamed(error: HccnError, found: Suspects) -> HccnError:
+def with_suspects(error: HccnError, found: Suspects) -> HccnError:
     """Return the error, with the suspected hosts added if it does not name a cause."""
     if not found.sentence or error.code not in CONSEQUENCES + VAGUE:
         return error
     if error.code in VAGUE:
-        return HccnError("host_lost", "the run ended without a result; %s" % found.sentence, "look at these hosts, and run once more without them")
+        return HccnError("host_lost", "the run ended without a result; %s" % found.sentence, "check these hosts, and repeat the run without them")
     return HccnError(error.code, "%s; %s" % (error.message, found.sentence), error.hint)
 
 
-def named(error: HccnError, wrong: Sequence[int], placed: Optional[Placed]) -> Tuple[HccnError, Tuple[str, ...]]:
+def with_wrong_hosts(error: HccnError, wrong: Sequence[int], placed: Optional[Placed]) -> Tuple[HccnError, Tuple[str, ...]]:
     """Return the error with the hosts of the ranks whose result was wrong, and these hosts."""
     hosts = tuple(dict.fromkeys(placed.host_of(rank) for rank in wrong if placed and rank < placed.ranks)) if placed else ()
     if not hosts:

@@ -19,16 +19,16 @@ from .ssh_login import Login
 
 VERSION_SECONDS = 20
 KNOWN_HOSTS = "-known"
-"""What the name of the file with the hosts' keys has behind that of the host file."""
+"""Suffix of the name of the known_hosts file, after the name of the host file."""
 
 
 @dataclass(frozen=True)
 class Request:
-    """One call. ``hosts`` empty: this host alone. ``names``: what the record calls the hosts. ``timeout``: seconds that the collective may take.
+    """The request of one run. Without ``hosts``, it runs on this host only. ``names``: names of the hosts in the record. ``timeout``: seconds.
 
-    ``folder``: where the programs are (empty: look for them). ``smi``: the tool that tells whether the devices are at work.
-    ``identity``: path of the key to log in with (empty: ssh's own choice); ``known_hosts``: lines that say by which keys the hosts are known (empty: ssh's
-    own files). ``context``: what the record says about where this run belongs.
+    ``folder``: folder of the programs (empty: search for them). ``smi``: the tool that reports whether devices are busy.
+    ``identity``: path of the SSH key (empty: the default of ssh); ``known_hosts``: lines of a known_hosts file (empty: the files of ssh).
+    ``context``: that of the record.
     """
 
     options: CollectiveOptions
@@ -63,9 +63,9 @@ class Request:
 
 @dataclass(frozen=True)
 class Plan:
-    """What would be run: the command, the host file's text (empty: none), where, with which additions to the environment.
+    """The command of a run, the text of its host file (empty: none), its working directory and additional environment variables.
 
-    ``login``: how the launcher gets to the hosts; None where it is not by ssh, or there are none.
+    ``login``: how the launcher logs in to the hosts; None if it does not use ssh, or there are no hosts.
     """
 
     launcher: mpirun.Launcher
@@ -82,24 +82,25 @@ def validate(request: Request) -> None:
     if request.timeout < 1:
         raise InputError("timeout is %d seconds, it must be 1 or more" % request.timeout)
     if request.names and len(request.names) != max(1, len(request.hosts)):
-        raise InputError("host_names has %d names for %d hosts" % (len(request.names), max(1, len(request.hosts))), "give one for each, in the same order")
+        raise InputError("host_names has %d names for %d hosts" % (len(request.names), max(1, len(request.hosts))),
+                         "give one name for each host, in the same order")
     request.tool.validate(request.options, request.ranks)
     mpirun.check_environment(request.environment, request.tool.variables)
     mpirun.check_hosts(mpirun.OPENMPI, request.hosts)
     if request.folder and not os.path.isabs(request.folder):
-        # It becomes a word of mpirun's command line, where a name that begins with "-" is an option.
+        # It becomes an argument of mpirun, where a name that begins with "-" is an option.
         raise InputError("the folder of %s is %r, it must be an absolute path" % (request.tool.name, request.folder))
     for place, line in enumerate(request.known_hosts):
         if len(line.splitlines()) > 1:
-            raise InputError("ssh_known_hosts[%d] holds a line break: give one key of one host an element" % place)
+            raise InputError("ssh_known_hosts[%d] contains a line break: give one key of one host per element" % place)
     if request.identity and (" " in request.identity or not os.path.isabs(request.identity)):
-        raise InputError("ssh_identity is %r, it must be an absolute path without blanks" % request.identity)
+        raise InputError("ssh_identity is %r, it must be an absolute path without spaces" % request.identity)
 
 
 def plan(request: Request, hostfile_path: str = "hostfile") -> Plan:
-    """Find the tools on this host and build the command. Runs ``mpirun --version`` only.
+    """Find the tools on this host and build the command. Runs only ``mpirun --version``.
 
-    Raises InputError; HccnError tool_missing, unknown_mpi, and the tool's own for programs that are not there.
+    Raises InputError, HccnError ``tool_missing``, ``unknown_mpi``, and the error of the tool if its programs are missing.
     """
     validate(request)
     program = find_program(request)
@@ -112,7 +113,7 @@ def plan(request: Request, hostfile_path: str = "hostfile") -> Plan:
     whole = dict(os.environ, **environment)
     names = [name for name in whole if name in environment or name == "LD_LIBRARY_PATH" or name.startswith(request.tool.recorded)]
     if hostfile:
-        names.append(process.MARK)  # by which the ranks are found on their hosts
+        names.append(process.MARK)  # identifies the ranks on their hosts
 
     def command(argv: Sequence[str], show_map: bool) -> Tuple[str, ...]:
         path = hostfile_path if hostfile else ""
@@ -121,16 +122,17 @@ def plan(request: Request, hostfile_path: str = "hostfile") -> Plan:
     placement = command(mpirun.placement_argv(), True) if hostfile and request.check_hosts else ()
     argv = command((mpirun.limited(request.timeout) if hostfile else []) + [program] + request.tool.arguments(request.options), False)
     login = ssh_login.login_of(launcher.flavour, whole) if hostfile else None
-    return Plan(launcher, argv, hostfile, request.tool.start_folder(program), environment, placement, login)
+    return Plan(launcher=launcher, argv=argv, hostfile=hostfile, folder=request.tool.working_directory(program), environment=environment,
+                placement_argv=placement, login=login)
 
 
 def find_program(request: Request) -> str:
-    """Return the path of the program. With hosts, a given folder need not exist here. Raises the HccnError of the tool."""
+    """Return the path of the program. With hosts, a given folder need not exist on this host. Raises the HccnError of the tool."""
     operation = request.options.operation
-    given = request.tool.inside(request.folder, operation) if request.folder else []
+    given = request.tool.paths_in(request.folder, operation) if request.folder else []
     if given and request.hosts and not os.path.isdir(request.folder):
         return given[0]
-    paths = given or request.tool.places(operation, dict(os.environ, **request.environment))
+    paths = given or request.tool.default_paths(operation, dict(os.environ, **request.environment))
     for path in paths:
         if os.path.isfile(path) and os.access(path, os.X_OK):
             return path
@@ -145,11 +147,11 @@ def find_launcher(request: Request) -> mpirun.Launcher:
             result = process.run([path, "--version"], VERSION_SECONDS)
             return mpirun.parse_version(path, result.stdout + result.stderr)
     raise HccnError("tool_missing", "%s: no such program" % request.mpirun,
-                    "install MPICH or Open MPI, or give its path in mpirun")
+                    "install MPICH or Open MPI, or set mpirun to its path")
 
 
 def _environment(request: Request, launcher: mpirun.Launcher, program: str) -> Dict[str, str]:
-    """Return the variables of the user, with the existing folders that MPI and the tool need appended to LD_LIBRARY_PATH."""
+    """Return the variables of the user. The existing library folders of MPI and the tool are appended to LD_LIBRARY_PATH."""
     whole = dict(request.environment)
     prefix = os.path.dirname(os.path.dirname(os.path.realpath(launcher.path)))
     wanted = ([] if prefix == "/usr" else [os.path.join(prefix, "lib")]) + request.tool.libraries(program)

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""One collective over several groups of the same hosts: all, 2, 4, 8, ... of them, one device of each; and, where it is slow, the group that makes it so."""
+"""Measure a collective over several groups of hosts (all, the first 2, 4, 8, ..., one device of each), and search for the hosts that make it slow."""
 
 from __future__ import annotations
 
@@ -19,26 +19,29 @@ from .collective_plan import Request
 
 ALL, SCALING, RAILS = "all", "scaling", "rails"
 RAIL = "rail"
-"""Kind of a finding about a device of all hosts."""
+"""Kind of a finding about the same device of all hosts."""
 GROUPS = (ALL, SCALING, RAILS)
 RELATIVE_FLOOR = 0.7
-"""Share of the best group's bus bandwidth below which another one is slow. More hosts cost some of it by themselves: latency grows with the ring."""
+"""Share of the bus bandwidth of the best group below which a group is slow. It leaves room for larger groups, whose latency grows with the ring."""
 BUDGET = 40
-"""Groups that the search may measure; for one slow host of 1000 it needs 26."""
+"""Maximum number of groups that the search measures; it needs 26 for one slow host of 1000."""
 
 _FACTS = {
-    bisection.GROUP: "slow together with good hosts, which are good without %(it)s",
-    bisection.SIZE: "any %(count)d hosts together are slow, fewer are not: no host is to blame",
-    bisection.EVERYWHERE: "every group that was tried is slow: no host is to blame more than others",
-    bisection.TOO_FEW: "slow together: measure with a third host to tell which of them it is",
+    bisection.GROUP: "groups with %(it)s are slow, other groups are good",
+    bisection.SIZE: "every group of %(count)d hosts is slow, smaller groups are good: the cause is the number of hosts, not a single host",
+    bisection.EVERYWHERE: "every measured group is slow: no single host is the cause",
+    bisection.TOO_FEW: "slow together: measure with a third host to find out which of them is the cause",
 }
 _NAMED = (bisection.GROUP, bisection.TOO_FEW)
 """Findings that name hosts."""
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """``groups`` of GROUPS. ``floor_gbyte_s`` None: only ``relative_floor`` says what is slow. ``isolate``: search where it is."""
+class StudyOptions:
+    """The options of a study. ``groups``: from GROUPS. A group is slow below ``floor_gbyte_s``, or, if that is None, below ``relative_floor``.
+
+    ``isolate``: search for slow hosts. ``budget``: maximum number of groups that the search measures.
+    """
 
     groups: Tuple[str, ...] = (ALL,)
     isolate: bool = False
@@ -49,12 +52,12 @@ class Wanted:
     def check(self, request: Request) -> None:
         """Raises InputError."""
         if not 0 < self.relative_floor < 1:
-            raise InputError("relative_floor is %g, it must lie between 0 and 1" % self.relative_floor)
+            raise InputError("relative_floor is %g, it must be between 0 and 1" % self.relative_floor)
         self.check_floor()
         if self.budget < 1:
             raise InputError("isolate_budget is %d, it must be 1 or more" % self.budget)
         if len(request.hosts) < 2 and (self.isolate or set(self.groups) & {SCALING, RAILS}):
-            raise InputError("groups and isolate need 2 hosts or more, hosts names %d" % len(request.hosts))
+            raise InputError("groups and isolate need 2 or more hosts, but hosts has %d" % len(request.hosts))
 
     def check_floor(self) -> None:
         """Raises InputError."""
@@ -63,13 +66,13 @@ class Wanted:
 
     @property
     def plain(self) -> bool:
-        """True if only one run over all hosts is requested."""
+        """Whether only one run over all hosts is requested."""
         return set(self.groups) <= {ALL} and not self.isolate and self.floor_gbyte_s is None
 
 
 @dataclass(frozen=True)
 class Group:
-    """``places`` of its hosts in the request's; ``device`` None: all of a host's."""
+    """``places``: indices of its hosts in the request; ``device`` None: all devices of the hosts."""
 
     name: str
     places: Tuple[int, ...]
@@ -78,7 +81,7 @@ class Group:
 
 @dataclass
 class Study:
-    """The result of a study. ``failed``: the run that ended it, None if all groups were measured. ``limit_gbyte_s`` None: there was nothing to compare with."""
+    """The result of a study. ``failed``: the failed run that ended it; None if all groups were measured. ``limit_gbyte_s`` is None without a comparison."""
 
     outcomes: List[Outcome] = field(default_factory=list)
     findings: List[Dict[str, Any]] = field(default_factory=list)
@@ -87,12 +90,12 @@ class Study:
     slow: bool = False
 
 
-def plan_groups(wanted: Wanted, hosts: int, ranks_per_host: int) -> List[Group]:
-    """Return the groups to measure, all hosts first: parts of them are only measured if the whole can be."""
+def plan_groups(wanted: StudyOptions, hosts: int, ranks_per_host: int) -> List[Group]:
+    """Return the groups to measure. The group of all hosts is the first, since a study ends if it fails."""
     whole = Group("all", tuple(range(hosts)))
     found = [whole]
     if SCALING in wanted.groups:
-        size = bisection.LEAST
+        size = bisection.MIN_HOSTS
         while size < hosts:
             found.append(Group("%d hosts" % size, whole.places[:size]))
             size *= 2
@@ -102,7 +105,7 @@ def plan_groups(wanted: Wanted, hosts: int, ranks_per_host: int) -> List[Group]:
 
 
 class _Runs:
-    """Runs groups one after another, each with an id of its own."""
+    """Runs groups one after another, each with its own id."""
 
     def __init__(self, request: Request, run: Callable[[Request], Outcome]) -> None:
         self._request = request
@@ -113,9 +116,8 @@ class _Runs:
         self._largest = ""
 
     def measure(self, group: Group, brief: bool = False) -> Optional[float]:
-        """Bus bandwidth at the largest size; None where it failed. ``brief``: that size alone."""
-        asked = self._asked(group, brief)
-        outcome = self._run(asked)
+        """Return the bus bandwidth at the largest size; None if the run failed. ``brief``: measure only that size."""
+        outcome = self._run(self._request_of(group, brief))
         self.study.outcomes.append(outcome)
         value = _bus_bandwidth(outcome)
         if outcome.failed or value is None:
@@ -128,7 +130,7 @@ class _Runs:
         self._largest = self._largest or str(outcome.record["samples"][-1]["size_bytes"])
         return value
 
-    def _asked(self, group: Group, brief: bool) -> Request:
+    def _request_of(self, group: Group, brief: bool) -> Request:
         request = self._request
         names = request.names or request.hosts
         options, environment = request.options, dict(request.environment)
@@ -144,7 +146,7 @@ class _Runs:
         return replace(
             request, options=options, environment=environment, hosts=tuple(request.hosts[place] for place in group.places),
             names=tuple(names[place] for place in group.places), attempt=request.attempt + len(self.study.outcomes), context={"group": group.name},
-            # The first run is over all hosts: what it has proven need not be asked again.
+            # The first run, over all hosts, has already checked the hosts and devices.
             check_hosts=request.check_hosts and first, allow_busy=request.allow_busy or not first)
 
 
@@ -153,7 +155,7 @@ def _bus_bandwidth(outcome: Outcome) -> Optional[float]:
     return float(found[-1]) if found else None
 
 
-def run(request: Request, wanted: Wanted, runner: Callable[[Request], Outcome] = collective.run) -> Study:
+def run(request: Request, wanted: StudyOptions, runner: Callable[[Request], Outcome] = collective.run) -> Study:
     """Measure all groups and search for slow hosts. Stop at the first group that fails. Raises InputError."""
     wanted.check(request)
     runs = _Runs(request, runner)
@@ -178,12 +180,12 @@ def of_log(outcome: Outcome, floor_gbyte_s: float) -> Study:
     return Study([outcome], limit_gbyte_s=floor_gbyte_s, slow=value < floor_gbyte_s)
 
 
-def _limit(runs: _Runs, wanted: Wanted, whole: Tuple[int, ...]) -> Optional[float]:
+def _limit(runs: _Runs, wanted: StudyOptions, whole: Tuple[int, ...]) -> Optional[float]:
     """Return the given floor, or else a share of the best group of several hosts."""
     if wanted.floor_gbyte_s is not None:
         return wanted.floor_gbyte_s
-    if wanted.isolate and len(whole) > bisection.LEAST:
-        for places in (whole[:bisection.LEAST], whole[-bisection.LEAST:]):
+    if wanted.isolate and len(whole) > bisection.MIN_HOSTS:
+        for places in (whole[:bisection.MIN_HOSTS], whole[-bisection.MIN_HOSTS:]):
             if places not in runs.values and runs.measure(Group("reference", places), brief=True) is None:
                 return None
     parts = [value for places, value in runs.values.items() if places != whole]
@@ -202,12 +204,12 @@ def _isolate(runs: _Runs, request: Request, whole: Tuple[int, ...], limit: float
     rails = dict(runs.rails)
     search = Search(names, measure, limit, [([names[place] for place in places], value) for places, value in known], budget)
     for finding in search.findings():
-        runs.study.findings.append(_told(finding, limit, device))
+        runs.study.findings.append(_as_dict(finding, limit, device))
     runs.rails = rails
 
 
-def _rails(runs: _Runs, request: Request, wanted: Wanted) -> None:
-    """Compare the rails: each is the devices of one number on all hosts."""
+def _rails(runs: _Runs, request: Request, wanted: StudyOptions) -> None:
+    """Compare the rails. A rail consists of the devices with the same number on all hosts."""
     if len(runs.rails) < 2:
         return
     limit = wanted.relative_floor * statistics.median(runs.rails.values())
@@ -215,19 +217,19 @@ def _rails(runs: _Runs, request: Request, wanted: Wanted) -> None:
         if value >= limit:
             continue
         runs.study.slow = True
-        if wanted.isolate and len(request.hosts) > bisection.LEAST:
+        if wanted.isolate and len(request.hosts) > bisection.MIN_HOSTS:
             _isolate(runs, request, tuple(range(len(request.hosts))), limit, wanted.budget, device)
         else:
             others = statistics.median(other for number, other in runs.rails.items() if number != device)
             runs.study.findings.append({
                 "kind": RAIL, "device": device, "hosts": list(request.names or request.hosts),
-                "message": "device %d of all hosts: %.4g GB/s, the others %.4g GB/s" % (device, value, others), "evidence": []})
+                "message": "device %d of all hosts: %.4g GB/s, the other devices: %.4g GB/s" % (device, value, others), "evidence": []})
 
 
-def _told(finding: Finding, limit: float, device: Optional[int]) -> Dict[str, Any]:
-    """Return a finding as the module does."""
+def _as_dict(finding: Finding, limit: float, device: Optional[int]) -> Dict[str, Any]:
+    """Return an element of the return value ``findings``."""
     hosts = finding.hosts
-    fact = "it is among these, %s" % finding.stopped if finding.stopped else _FACTS[finding.kind] % {
+    fact = "the cause is among these hosts: the search stopped, since %s" % finding.stopped if finding.stopped else _FACTS[finding.kind] % {
         "it": "it" if len(hosts) == 1 else "all of them", "count": len(hosts)}
     found: Dict[str, Any] = {
         "kind": finding.kind, "hosts": list(hosts), "message": _sentence(hosts, fact, bool(finding.stopped) or finding.kind in _NAMED, device),
@@ -245,7 +247,7 @@ def _sentence(hosts: Sequence[str], fact: str, named: bool, device: Optional[int
 
 
 def _sample(finding: Mapping[str, Any]) -> Dict[str, Any]:
-    """Return a finding in the form of the history, where the message does not contain the name of the component."""
+    """Return the sample of a finding for the history, in which the message does not contain the name of the component."""
     kind, hosts, message = finding["kind"], finding["hosts"], finding["message"]
     if kind == RAIL:
         component = {"kind": RAIL, "name": "rail %d" % finding["device"]}
@@ -259,7 +261,7 @@ def _sample(finding: Mapping[str, Any]) -> Dict[str, Any]:
 
 
 def finding_records(study: Study, run_id: str) -> List[Dict[str, Any]]:
-    """Return the findings as records of the launching host; they are not verdicts on the hosts that they name."""
+    """Return the findings as records of the launching host. They are not verdicts on the hosts that they name."""
     return [record("finding", "%s/finding/collective/%d" % (run_id, number), "failed", hosts=finding["hosts"], started_at=utc(),
                    samples=[_sample(finding)])
             for number, finding in enumerate(study.findings, 1)]

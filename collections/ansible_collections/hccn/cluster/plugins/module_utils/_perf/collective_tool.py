@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""What a collective is asked for, and the interface of the tools that measure it: one subclass for each tool."""
+"""The options of a collective, and the interface of the tools that measure it, with one subclass for each tool."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .._core.errors import InputError
 
 @dataclass(frozen=True)
 class CollectiveOptions:
-    """``begin`` and ``end`` as people write them (``8K``); ``factor`` above 1; ``data_type`` and ``reduction`` in the tool's own words."""
+    """The options of a measurement. ``begin`` and ``end``: sizes such as ``8K``; ``factor``: above 1; ``data_type`` and ``reduction``: names of the tool."""
 
     operation: str = "all_reduce"
     ranks_per_host: int = 8
@@ -42,25 +42,25 @@ def check_numbers(options: CollectiveOptions, ranks: int) -> None:
 
 @dataclass(frozen=True)
 class Judged:
-    """The judgement of an output. ``error`` None: a good run. ``samples`` as in the record.
+    """The judgement of an output. ``error`` is None for a good run. ``samples`` are those of the record.
 
-    ``told``: options that the output itself tells. ``ranks``: how many took part. ``hosts``, ``version``: who, and with which release, where it tells.
-    ``wrong_ranks``: those whose result was wrong.
+    ``reported_options``: options that the output contains. ``ranks``: number of ranks that took part. ``hosts`` and ``version`` of the tool are set if the
+    output contains them. ``wrong_ranks``: ranks whose result was wrong.
     """
 
     error: Optional[HccnError]
     samples: List[Dict[str, Any]]
     ranks: int
     warnings: Tuple[str, ...] = ()
-    told: Mapping[str, Any] = field(default_factory=dict)
+    reported_options: Mapping[str, Any] = field(default_factory=dict)
     hosts: Tuple[str, ...] = ()
     version: Optional[str] = None
     wrong_ranks: Tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
-class Ending:
-    """How a run ended. ``rc`` None: unknown, a log."""
+class FinishedRun:
+    """The output of a run. ``rc`` is None for a log, whose status is unknown."""
 
     stdout: str
     stderr: str = ""
@@ -71,9 +71,10 @@ class Ending:
 class Tool(ABC):
     """hccl_test or nccl-tests.
 
-    ``name``: for people. ``missing``: code of the error when its programs are not found, ``missing_hint`` what to do then.
-    ``variables``: what the names of its environment variables begin with; ``recorded``: those of them that records keep.
-    ``device_variable``: names the devices of a host that take part, by their numbers. ``wants_limits``: its manual wants those of ``host_limits``.
+    ``name``: for messages. ``missing`` and ``missing_hint``: code and hint of the error if its programs are not found.
+    ``variables``: prefixes of its environment variables; ``recorded``: prefix of those that records contain.
+    ``device_variable``: the variable that selects devices of a host by their numbers. ``requires_limits``: True if its manual requires the limits that
+    ``collective_hosts`` checks.
     """
 
     name = ""
@@ -82,7 +83,7 @@ class Tool(ABC):
     variables: Tuple[str, ...] = ()
     recorded = ""
     device_variable = ""
-    wants_limits = False
+    requires_limits = False
 
     @abstractmethod
     def program(self, operation: str) -> str:
@@ -90,7 +91,7 @@ class Tool(ABC):
 
     @abstractmethod
     def validate(self, options: CollectiveOptions, ranks: int) -> None:
-        """Raise InputError for options that the program would refuse, crash on or never finish."""
+        """Raise InputError for options that the program would reject, crash on or never finish."""
 
     @abstractmethod
     def arguments(self, options: CollectiveOptions) -> List[str]:
@@ -101,37 +102,37 @@ class Tool(ABC):
         """Return the number of processes on each host."""
 
     @abstractmethod
-    def places(self, operation: str, environment: Mapping[str, str]) -> List[str]:
+    def default_paths(self, operation: str, environment: Mapping[str, str]) -> List[str]:
         """Return the usual paths of the program, in the order of the search."""
 
     @abstractmethod
-    def inside(self, folder: str, operation: str) -> List[str]:
+    def paths_in(self, folder: str, operation: str) -> List[str]:
         """Return the possible paths of the program in a folder that the user names."""
 
     @abstractmethod
-    def start_folder(self, program: str) -> str:
+    def working_directory(self, program: str) -> str:
         """Return the working directory of the ranks."""
 
     @abstractmethod
     def libraries(self, program: str) -> List[str]:
-        """Return the folders that it needs in LD_LIBRARY_PATH, in addition to those of MPI."""
+        """Return the folders that the program needs in LD_LIBRARY_PATH, in addition to those of MPI."""
 
     @abstractmethod
-    def refuse_work(self, smi: str, options: CollectiveOptions) -> None:
-        """Raise HccnError if a device of this host that would take part is at work. ``smi``: the tool that reports it."""
+    def refuse_if_busy(self, smi: str, options: CollectiveOptions) -> None:
+        """Raise HccnError if a device of this host that would take part is busy. ``smi``: npu-smi or nvidia-smi."""
 
     @abstractmethod
     def find_errors(self, stdout: str, stderr: str) -> List[HccnError]:
         """Return every known error once, the likely cause first."""
 
     @abstractmethod
-    def reducing(self, operation: str) -> bool:
+    def has_reduction(self, operation: str) -> bool:
         """Return True if the operation has a reduction."""
 
     @abstractmethod
-    def judge_run(self, ending: Ending, options: CollectiveOptions, ranks: int) -> Judged:
+    def judge_run(self, finished: FinishedRun, options: CollectiveOptions, ranks: int) -> Judged:
         """Judge a run of this host, which must contain everything that was requested."""
 
     @abstractmethod
-    def judge_log(self, ending: Ending, options: CollectiveOptions, ranks: Optional[int], sizes_given: bool) -> Judged:
-        """Judge a log. ``ranks`` None and ``sizes_given`` false: the number of ranks and the requested sizes are unknown."""
+    def judge_log(self, finished: FinishedRun, options: CollectiveOptions, ranks: Optional[int], sizes_given: bool) -> Judged:
+        """Judge a log. If ``ranks`` is None or ``sizes_given`` is False, the number of ranks or the requested sizes are unknown."""

@@ -4,7 +4,7 @@
 """Set the frequency governor of the CPUs to ``performance`` during a measurement, and restore it in any case.
 
 The old values are written to a file before any change, so that the runner, its guard or the next call on this host can restore them. Source: Linux,
-Documentation/admin-guide/pm/cpufreq.rst. A machine without cpufreq (most virtual ones) has no policies: nothing is done.
+Documentation/admin-guide/pm/cpufreq.rst. A machine without cpufreq (such as most virtual machines) has no policies and is not changed.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def read(root: str = "/") -> Dict[str, str]:
 def raise_all(saved: str, root: str = "/") -> Dict[str, str]:
     """Set all governors to ``performance``; return the values to restore, which are written to the file ``saved`` before the first change.
 
-    An existing file is left by a run that did not end properly: for policies that are still at ``performance``, its values are the original ones.
+    An existing file was left by a killed run: for policies that are still at ``performance``, its values are the original ones.
     Raises HccnError ``governor_unchanged`` after restoring all values.
     """
     before, older = read(root), _load(saved)
@@ -89,7 +89,7 @@ def _write(root: str, policy: str, governor: str) -> bool:
 
 
 def _load(saved: str) -> Dict[str, str]:
-    """Return the valid values of the file, none of an incomplete one: no governor is changed before the file is complete."""
+    """Return the valid values of the file. An incomplete file has none, since no governor is changed before the file is complete."""
     try:
         with open(saved, encoding="ascii") as file:
             values = json.load(file)

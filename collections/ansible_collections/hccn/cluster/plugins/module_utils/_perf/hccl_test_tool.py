@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""hccl_test: where CANN installs it, the command line of its programs, and what their output proves.
+"""Find the programs of hccl_test, build their command lines, and judge their output.
 
-Source of every text and rule: the public source of hccl_test (oam-tools, src/hccl_test). Its exit status proves nothing: a failed
-communicator, a failed collective and a wrong result all end with 0, and a row says ``success`` when only another rank was wrong.
+Source of every text and rule: the public source of hccl_test (oam-tools, src/hccl_test). The exit status is useless: a failed communicator,
+a failed collective and a wrong result all exit with 0, and a row contains ``success`` if the result was wrong on another rank only.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ from .._core.numbers import parse_size
 from .tool_output import incomplete, rounded
 from .._device import busy
 from .._device.npu_smi import NpuSmi
-from .collective_tool import Ending, Judged, Tool
+from .collective_tool import FinishedRun, Judged, Tool
 
 
 REDUCING = ("all_reduce", "reduce_scatter", "reduce_scatterv", "reduce")
-"""The operations that use ``-o``; the others only warn about it."""
+"""The operations that use ``-o``; the others print a warning for it."""
 
 OPERATIONS = (
     "all_reduce", "all_gather", "all_gatherv", "broadcast", "reduce", "reduce_scatter", "reduce_scatterv",
     "scatter", "alltoall", "alltoallv", "alltoallvc",
 )
 ALIGNED = tuple(name for name in OPERATIONS if name not in ("all_reduce", "broadcast", "reduce"))
-"""The operations whose sizes hccl_test moves down to what divides over the ranks."""
+"""The operations whose sizes hccl_test rounds down to a multiple of the number of ranks."""
 
 REDUCTIONS = ("sum", "prod", "max", "min")
 DATA_TYPES = (
@@ -46,30 +46,30 @@ DATA_TYPES = (
 )
 
 MAX_ROWS = 10000
-"""More sizes than this are an error in the options: a table of that many rows takes hours."""
+"""Options with more sizes than this are rejected, since measuring them takes hours."""
 ALIGN_BYTES = 512
-"""BUF_ALGIN_SIZE: bytes a rank's part is a multiple of, above ALIGN_ABOVE."""
+"""BUF_ALGIN_SIZE: above ALIGN_ABOVE, the part of a rank is a multiple of this number of bytes."""
 ALIGN_ABOVE = 16 * 1024 * 1024
-"""BUF_ALGIN_LINE: up to here a size is only made divisible by the number of ranks."""
+"""BUF_ALGIN_LINE: up to this number of bytes, a size is only made divisible by the number of ranks."""
 DEFAULT_STEPS = 10
-"""Without ``-i`` and ``-f`` the step is this part of the range."""
+"""Without ``-i`` and ``-f``, the step is the range divided by this."""
 
 _NUMBER = r"(-?nan|-?inf|[0-9]+(?:\.[0-9]+)?)"
 _COLUMNS = r"([0-9]+)[ \t]*\|[ \t]*" + _NUMBER + r"[ \t]*\|[ \t]*" + _NUMBER + r"[ \t]*\|[ \t]*"
-# Lines of different ranks may be glued together: everything is searched inside the text, nothing is anchored.
+# Lines of different ranks may be printed without a line break in between, so no pattern is anchored.
 _ROW = re.compile(r"(?<![0-9.])" + _COLUMNS + "(success|failed|NULL)")
 _RANK_FAILED = re.compile(r"rank[_ ]id ([0-9]+), check result failed(?:,?[ \t]*" + _COLUMNS + "failed)?")
 _BANNER = re.compile(r"the minbytes is ([0-9]+), maxbytes is ([0-9]+), iters is ([0-9]+), warmup_iters is ([0-9]+)")
 _UNVERIFIED = re.compile(r"Warning: The (?:calculation result|initdata) overflows, No verification is performed\.")
 _WARNING = re.compile(r"Warning: [^\n]*")
 _FAILED = re.compile(r"failed", re.IGNORECASE)
-# Said by launchers on standard error in runs that succeed: ssh with X11Forwarding, Open MPI's rsh starter.
+# Printed by launchers on standard error in successful runs: ssh with X11Forwarding, the rsh launcher of Open MPI.
 _HARMLESS = re.compile(r"X11 forwarding request failed|Warning: setpgid\([0-9,]+\) failed")
 
 
 @dataclass(frozen=True)
 class HcclRow:
-    """One row of the table: ``time_us`` is the mean of the iterations; ``printed_gbyte_s`` decimal, in old builds GiB/s."""
+    """One row of the table. ``time_us`` is the mean of the iterations; ``printed_gbyte_s`` is in 10^9 bytes/s, in old builds in GiB/s."""
 
     size_bytes: int
     time_us: float
@@ -79,7 +79,7 @@ class HcclRow:
 
 @dataclass(frozen=True)
 class RankFailure:
-    """One rank's own line about a wrong result; ``size_bytes`` None where the line was cut."""
+    """The line of a rank with a wrong result; ``size_bytes`` is None for a truncated line."""
 
     rank: int
     size_bytes: Optional[int]
@@ -87,8 +87,8 @@ class RankFailure:
 
 @dataclass(frozen=True)
 class HcclReport:
-    """All that one output says. ``banner``: (minbytes, maxbytes, iterations, warm-up); ``unverified``: the program itself could
-    not check the results; ``errors``: known errors, the likely cause first; ``failures``: every line with ``failed`` in it."""
+    """The parsed output. ``banner``: (minbytes, maxbytes, iterations, warm-up); ``unverified``: the program could not check the results;
+    ``errors``: known errors, the likely cause first; ``failures``: every line that contains ``failed``."""
 
     banner: Optional[Tuple[int, int, int, int]]
     rows: Tuple[HcclRow, ...]
@@ -105,13 +105,13 @@ def program(operation: str) -> str:
 
 
 def validate(options: CollectiveOptions, ranks: int) -> None:
-    """Raise InputError for options that hccl_test would refuse, crash on or never finish."""
+    """Raise InputError for options that hccl_test would reject, crash on or never finish."""
     check_numbers(options, ranks)
     expected_sizes(options.operation, ranks, parse_size(options.begin), parse_size(options.end), factor=options.factor)
 
 
 def arguments(options: CollectiveOptions) -> List[str]:
-    """Return the arguments of the program. ``-i`` is never given, since 0 would run for ever."""
+    """Return the arguments of the program. ``-i`` is never passed, since the program never ends with ``-i 0``."""
     argv = ["-p", str(options.ranks_per_host), "-b", options.begin, "-e", options.end, "-f", str(options.factor),
             "-d", options.data_type]
     if options.operation in REDUCING:
@@ -128,9 +128,9 @@ def _align(size: int, ranks: int) -> int:
 
 
 def expected_sizes(operation: str, ranks: int, begin: int, end: int, factor: Optional[float] = None, step: Optional[int] = None) -> List[int]:
-    """Return the sizes of the rows, in bytes, as hccl_test counts them: ``-f`` before ``-i``; without both a tenth of the range.
+    """Return the sizes of the rows in bytes as hccl_test computes them: with ``-f``, else with ``-i``, else in steps of a tenth of the range.
 
-    The last one need not be ``end``. Raises InputError where the program would refuse, or never end.
+    The last size may be smaller than ``end``. Raises InputError for sizes that the program would reject or never finish.
     """
     if end < begin:
         raise InputError("sizes: end (%d bytes) is smaller than begin (%d bytes)" % (end, begin))
@@ -145,15 +145,16 @@ def expected_sizes(operation: str, ranks: int, begin: int, end: int, factor: Opt
         sizes.append(size)
         following = int(size * factor) if factor is not None else size + step
         if following <= size or len(sizes) > MAX_ROWS:
-            raise InputError("sizes: from %d to %d bytes hccl_test would not end in reasonable time" % (begin, end), "use a larger factor or step")
+            raise InputError("sizes: hccl_test would not finish the sizes from %d to %d bytes in reasonable time" % (begin, end),
+                             "use a larger factor or step")
         size = following
     return sizes
 
 
 def sizes_of_log(report: HcclReport) -> List[int]:
-    """Return the sizes that a log must contain by its own banner, if the options of the run are unknown; the first rows show the steps.
+    """Return the sizes that a log must contain according to its banner and the step between its first rows, for runs with unknown options.
 
-    Empty where there is no banner, or where one row stands for a range: then the table cannot be told complete.
+    The list is empty if there is no banner, or only one row of a range: then it is unknown whether the table is complete.
     """
     if report.banner is None:
         return []
@@ -163,7 +164,7 @@ def sizes_of_log(report: HcclReport) -> List[int]:
         return [begin]
     if len(found) < 2 or found[0] != begin or found[1] <= begin:
         return []
-    # Sizes in a banner are aligned already, so no operation is named here.
+    # Sizes in a banner are already aligned, so the operation does not matter.
     by_step = expected_sizes("", 1, begin, end, step=found[1] - begin)
     by_factor = expected_sizes("", 1, begin, end, factor=found[1] / begin)
     if len(found) == 2 and len(by_step) > len(by_factor) == 2:
@@ -187,10 +188,10 @@ def parse(stdout: str, stderr: str = "") -> HcclReport:
 
 
 def judge(report: HcclReport, expected: Sequence[int], check: bool = True, rc: Optional[int] = 0, timed_out: bool = False) -> Optional[HccnError]:
-    """Return None if the output proves a good run, or else the error, causes before their consequences.
+    """Return None for a good run, else the error. Causes take precedence over their consequences.
 
-    Good is: one row for every expected size and no other, every result checked (``check`` false: none), no known error, no
-    ``failed`` anywhere, and status 0 (``rc`` None: unknown, a log).
+    A run is good if there is exactly one row for every expected size, every result was checked (not with ``check`` false), there is no known error
+    and no line with ``failed``, and the status is 0 (``rc`` is None for a log, whose status is unknown).
     """
     causes = [error for error in report.errors if error.code not in CONSEQUENCES]
     if causes:
@@ -202,7 +203,7 @@ def judge(report: HcclReport, expected: Sequence[int], check: bool = True, rc: O
         return report.errors[0]
     if timed_out:
         return timed_out_error("%d of %d sizes were measured when the run was stopped" % (len(report.rows), len(expected)))
-    return incomplete([row.size_bytes for row in report.rows], expected) or _unchecked(report, check) or _ending(report, rc)
+    return incomplete([row.size_bytes for row in report.rows], expected) or _unchecked(report, check) or _exit_error(report, rc)
 
 
 def _no_measurement(report: HcclReport) -> Optional[HccnError]:
@@ -222,22 +223,22 @@ def _wrong_result(report: HcclReport) -> Optional[HccnError]:
     where = "on rank %s" % ", ".join(map(str, ranks)) if ranks else "on the root rank"
     sizes = " for %s bytes" % ", ".join(map(str, sorted(set(wrong)))) if wrong else ""
     return HccnError("check_failed", "check result failed %s%s" % (where, sizes),
-                     "the data arrived wrong: run once more with the ranks named, then look at these NPUs' health and ECC counters")
+                     "the received data was wrong: repeat the run with these ranks, then check the health and ECC counters of their NPUs")
 
 
 def wrong_ranks(report: HcclReport, root: int) -> Tuple[int, ...]:
-    """Return the ranks with wrong results. Each prints a line of its own, except the root, which has only the table."""
-    said = {failure.rank for failure in report.rank_failures}
-    return tuple(sorted(said)) or ((root,) if any(row.check == "failed" for row in report.rows) else ())
+    """Return the ranks with wrong results. Each of them prints a line, except for the root, which marks the row of the table."""
+    reported = {failure.rank for failure in report.rank_failures}
+    return tuple(sorted(reported)) or ((root,) if any(row.check == "failed" for row in report.rows) else ())
 
 
 def _unchecked(report: HcclReport, check: bool) -> Optional[HccnError]:
     if not check or report.unverified or all(row.check == "success" for row in report.rows):
         return None
-    return HccnError("not_checked", "the results were not checked, though a check was asked for", "hccl_test was run with -c 0")
+    return HccnError("not_checked", "the results were not checked, although a check was requested", "hccl_test was run with -c 0")
 
 
-def _ending(report: HcclReport, rc: Optional[int]) -> Optional[HccnError]:
+def _exit_error(report: HcclReport, rc: Optional[int]) -> Optional[HccnError]:
     if report.failures:
         return HccnError("tool_failed", beginning(report.failures[0], 300))
     if rc:
@@ -246,9 +247,9 @@ def _ending(report: HcclReport, rc: Optional[int]) -> Optional[HccnError]:
 
 
 def bus_factor(operation: str, ranks: int) -> float:
-    """Return the factor from algorithm to bus bandwidth: the share of the data that crosses the busiest link.
+    """Return the factor from algorithm bandwidth to bus bandwidth: the share of the data that crosses the busiest link.
 
-    The factors of nccl-tests (doc/PERFORMANCE.md), so that both tools' figures compare: all_reduce 2(n-1)/n; broadcast and
+    These are the factors of nccl-tests (doc/PERFORMANCE.md), so that the values of both tools are comparable: all_reduce 2(n-1)/n; broadcast and
     reduce 1; all others (n-1)/n.
     """
     if operation in ("broadcast", "reduce"):
@@ -259,8 +260,8 @@ def bus_factor(operation: str, ranks: int) -> float:
 def samples(report: HcclReport, operation: str, ranks: int, iterations: Optional[int]) -> List[Dict[str, Any]]:
     """Return the samples of the record: ``{size_bytes, iterations, time_us, algbw_gbyte_s, busbw_gbyte_s, check}`` of every row with a time.
 
-    algbw is size / time in 10^9 bytes/s and is computed here: old builds print GiB/s under the same heading. The size column
-    is the whole buffer (for all_gather, reduce_scatter and scatter the parts of all ranks together), so one formula serves all.
+    algbw is size / time in 10^9 bytes/s. It is computed here, since old builds print GiB/s under the same heading. The size column is the whole
+    buffer (for all_gather, reduce_scatter and scatter, the parts of all ranks together), so the formula is the same for all operations.
     """
     found = []
     for row in report.rows:
@@ -273,12 +274,12 @@ def samples(report: HcclReport, operation: str, ranks: int, iterations: Optional
 
 
 CANN_HOMES = ("/usr/local/Ascend/cann", "/usr/local/Ascend/ascend-toolkit/latest")
-"""CANN's install folders of the manual, newer first; $ASCEND_HOME_PATH stands before them."""
+"""Installation folders according to the manual of CANN, newer ones first. $ASCEND_HOME_PATH takes precedence."""
 DRIVER_LIBRARIES = ("/usr/local/Ascend/driver/lib64/common", "/usr/local/Ascend/driver/lib64/driver")
 
 
 class HcclTest(Tool):
-    """The programs in CANN's tools/hccl_test/bin, one process an NPU."""
+    """The programs in tools/hccl_test/bin of CANN, with one process per NPU."""
 
     name = "hccl_test"
     missing = "hccl_test_missing"
@@ -286,7 +287,7 @@ class HcclTest(Tool):
     variables = ("HCCL_", "ASCEND_")
     recorded = "HCCL_"
     device_variable = "HCCL_TEST_USE_DEVS"
-    wants_limits = True
+    requires_limits = True
 
     def program(self, operation: str) -> str:
         return program(operation)
@@ -300,56 +301,57 @@ class HcclTest(Tool):
     def processes_per_host(self, options: CollectiveOptions) -> int:
         return options.ranks_per_host
 
-    def places(self, operation: str, environment: Mapping[str, str]) -> List[str]:
+    def default_paths(self, operation: str, environment: Mapping[str, str]) -> List[str]:
         home = environment.get("ASCEND_HOME_PATH")
         homes = ([home] if home else []) + list(CANN_HOMES)
-        return [path for one in homes for path in self.inside(os.path.join(one, "tools", "hccl_test"), operation)]
+        return [path for one in homes for path in self.paths_in(os.path.join(one, "tools", "hccl_test"), operation)]
 
-    def inside(self, folder: str, operation: str) -> List[str]:
+    def paths_in(self, folder: str, operation: str) -> List[str]:
         return [os.path.join(folder, "bin", program(operation))]
 
-    def start_folder(self, program: str) -> str:
+    def working_directory(self, program: str) -> str:
         return os.path.dirname(os.path.dirname(program))
 
     def libraries(self, program: str) -> List[str]:
-        cann = os.path.dirname(os.path.dirname(self.start_folder(program)))
+        cann = os.path.dirname(os.path.dirname(self.working_directory(program)))
         return [os.path.join(cann, "lib64")] + list(DRIVER_LIBRARIES)
 
-    def refuse_work(self, smi: str, options: CollectiveOptions) -> None:
-        busy.refuse_work_here(NpuSmi(smi), options.ranks_per_host)
+    def refuse_if_busy(self, smi: str, options: CollectiveOptions) -> None:
+        busy.require_idle_host(NpuSmi(smi), options.ranks_per_host)
 
     def find_errors(self, stdout: str, stderr: str) -> List[HccnError]:
         return find_errors(stdout, stderr)
 
-    def reducing(self, operation: str) -> bool:
+    def has_reduction(self, operation: str) -> bool:
         return operation in REDUCING
 
-    def judge_run(self, ending: Ending, options: CollectiveOptions, ranks: int) -> Judged:
-        report = parse(ending.stdout, ending.stderr)
-        return _judged(report, ending, options, ranks, _expected(options, ranks), options.iterations)
+    def judge_run(self, finished: FinishedRun, options: CollectiveOptions, ranks: int) -> Judged:
+        report = parse(finished.stdout, finished.stderr)
+        return _judged(report, finished, options, ranks, _expected(options, ranks), options.iterations)
 
-    def judge_log(self, ending: Ending, options: CollectiveOptions, ranks: Optional[int], sizes_given: bool) -> Judged:
-        report = parse(ending.stdout)
+    def judge_log(self, finished: FinishedRun, options: CollectiveOptions, ranks: Optional[int], sizes_given: bool) -> Judged:
+        report = parse(finished.stdout)
         whole = ranks or options.ranks_per_host
         expected = _expected(options, whole) if sizes_given else sizes_of_log(report)
-        return _judged(report, ending, options, whole, expected, None)
+        return _judged(report, finished, options, whole, expected, None)
 
 
 def _expected(options: CollectiveOptions, ranks: int) -> List[int]:
     return expected_sizes(options.operation, ranks, parse_size(options.begin), parse_size(options.end), factor=options.factor)
 
 
-def _judged(report: HcclReport, ending: Ending, options: CollectiveOptions, ranks: int, expected: Sequence[int], asked: Optional[int]) -> Judged:
-    """``asked``: the requested iterations; those of the banner take precedence."""
-    told: Dict[str, Any] = {}
-    iterations = asked
+def _judged(report: HcclReport, finished: FinishedRun, options: CollectiveOptions, ranks: int, expected: Sequence[int], requested: Optional[int]) -> Judged:
+    """Return the judgement of a report. ``requested``: the requested iterations; those of the banner take precedence."""
+    options_in_banner: Dict[str, Any] = {}
+    iterations = requested
     if report.banner:
         names: Tuple[str, ...] = ("begin_bytes", "end_bytes", "iterations", "warmup")
-        told = dict(zip(names, report.banner))
+        options_in_banner = dict(zip(names, report.banner))
         iterations = report.banner[2]
-    error = judge(report, expected, options.check, ending.rc, ending.timed_out)
+    error = judge(report, expected, options.check, finished.rc, finished.timed_out)
     wrong = wrong_ranks(report, options.root) if error and error.code == "check_failed" else ()
-    return Judged(error, samples(report, options.operation, ranks, iterations), ranks, report.warnings, told, wrong_ranks=wrong)
+    return Judged(error=error, samples=samples(report, options.operation, ranks, iterations), ranks=ranks, warnings=report.warnings,
+                  reported_options=options_in_banner, wrong_ranks=wrong)
 
 
 HCCL_TEST = HcclTest()

@@ -10,6 +10,9 @@ from typing import Optional, Tuple
 from . import listening
 
 
+KILLED_HINT = "find out what ended it on that host: see dmesg (out of memory) and the process manager of the host"
+
+
 class HostServer:
     """A tool whose server for device N listens on ``base_port`` plus N."""
 
@@ -21,7 +24,7 @@ class HostServer:
         return self._base_port + device
 
     def ready(self, device: int, pid: int) -> Optional[bool]:
-        """Return True if the server with this ``pid`` waits for its client."""
+        """Return True if the server with this ``pid`` listens."""
         return listening.listens(pid, self.port(device))
 
     def cleanup(self, device: int) -> Tuple[str, ...]:

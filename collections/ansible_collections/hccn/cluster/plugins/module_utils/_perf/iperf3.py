@@ -3,8 +3,8 @@
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
 """iperf3 between hosts: the bandwidth of TCP through the same network, as a baseline for RDMA.
 
-``-J`` prints one JSON document at the end. With it iperf3 3.12 ends with 0 also where it could not connect, so the document's ``error`` counts.
-The server ends after one client (``-1``), which a probe by connecting would use up.
+``-J`` prints one JSON document at the end. With ``-J``, iperf3 3.12 exits with 0 even if it could not connect, so ``error`` in the document decides.
+The server serves one client (``-1``) and exits, so it must not be probed by connecting to it.
 """
 
 from __future__ import annotations
@@ -16,24 +16,25 @@ from .._core.errors import HccnError, InputError, ParseError
 from .._core.process import Result
 from .._core.words import beginning
 from . import perftest_options
-from .host_server import HostServer
+from .host_server import KILLED_HINT, HostServer
 from .perftest_options import Limit, Options
 
 BASE_PORT = 5201
-"""iperf3's own default; each device listens at this plus its number."""
+"""The default of iperf3. The server of a device listens on this port plus the number of the device."""
 
 CONNECT_MS = 3000
 DEFAULT_SECONDS = 10
 
 LIMITS: Tuple[Limit, ...] = (Limit("duration_s", "-t", 1, 86400), Limit("qps", "-P", 1, 128), Limit("size_bytes", "-l", 1, 1048576),
                              Limit("source_port", "--cport", 1024, 65535))
-"""iperf.h: MAX_TIME, MAX_STREAMS, MAX_BLOCKSIZE. What queue pairs are to RDMA, parallel streams are to TCP; they have ports from the given one on."""
+"""iperf.h: MAX_TIME, MAX_STREAMS, MAX_BLOCKSIZE. Queue pairs become parallel TCP streams, whose source ports are numbered from ``source_port``."""
 
 _NOT_TCP = ("iterations", "mtu", "gid_index", "traffic_class")
+_PEER_HINT = "see the error of the other side"
 
 
 class Iperf3Failure(NamedTuple):
-    """``text`` is looked for in the document's ``error``. ``here``: the failure lies at the end that tells it."""
+    """``text`` is searched for in ``error`` of the document. ``here``: the cause is on the side that reports it."""
 
     text: str
     code: str
@@ -41,37 +42,37 @@ class Iperf3Failure(NamedTuple):
     here: bool = False
 
 
-# Source: iperf_error.c of 3.12 and 3.18, whose words differ.
+# Source: iperf_error.c of 3.12 and 3.18, whose texts differ.
 FAILURES: Tuple[Iperf3Failure, ...] = (
-    Iperf3Failure("interrupt - ", "tool_killed", "who or what ended it on that host?", True),
-    Iperf3Failure("unable to connect to server", "connection_refused", "the server was not up yet, or its port is blocked: check route and firewall"),
-    Iperf3Failure("server is busy", "server_busy", "another iperf3 uses the server"),
-    Iperf3Failure("Address already in use", "port_in_use", "another iperf3 listens there: end it, or take another port", True),
-    Iperf3Failure("Cannot assign requested address", "no_such_address", "the address is not one of this host's", True),
-    Iperf3Failure("unexpectedly closed the connection", "peer_ended", "see what the other end says"),
-    Iperf3Failure("control socket has closed unexpectedly", "peer_ended", "see what the other end says"),
-    Iperf3Failure("unable to send control message", "peer_ended", "see what the other end says"),
-    Iperf3Failure("unable to receive control message", "peer_ended", "see what the other end says"),
-    Iperf3Failure("server has terminated", "peer_ended", "see what the other end says"),
-    Iperf3Failure("client has terminated", "peer_ended", "see what the other end says"),
+    Iperf3Failure("interrupt - ", "tool_killed", KILLED_HINT, here=True),
+    Iperf3Failure("unable to connect to server", "connection_refused", "the server was not running yet, or its port is blocked: check route and firewall"),
+    Iperf3Failure("server is busy", "server_busy", "another iperf3 client uses the server"),
+    Iperf3Failure("Address already in use", "port_in_use", "another iperf3 listens on this port: end it, or use another port", here=True),
+    Iperf3Failure("Cannot assign requested address", "no_such_address", "this host does not have the address", here=True),
+    Iperf3Failure("unexpectedly closed the connection", "peer_ended", _PEER_HINT),
+    Iperf3Failure("control socket has closed unexpectedly", "peer_ended", _PEER_HINT),
+    Iperf3Failure("unable to send control message", "peer_ended", _PEER_HINT),
+    Iperf3Failure("unable to receive control message", "peer_ended", _PEER_HINT),
+    Iperf3Failure("server has terminated", "peer_ended", _PEER_HINT),
+    Iperf3Failure("client has terminated", "peer_ended", _PEER_HINT),
 )
 _OF_BOTH_ENDS = {failure.code for failure in FAILURES if not failure.here} | {"iperf3_timeout", "tool_failed", "no_traffic", "unexpected_output"}
 
 
 def validate(options: Options) -> None:
-    """Raises InputError for what iperf3 does not measure."""
+    """Raise InputError for options that iperf3 does not support."""
     if options.measure != "bandwidth":
-        raise InputError("iperf3 measures bandwidth only", "take perftest for latency")
+        raise InputError("iperf3 measures bandwidth only", "use perftest for latency")
     if options.all_sizes:
         raise InputError("iperf3 measures one size at a time")
     given = [name for name in _NOT_TCP if getattr(options, name) is not None]
     if given:
-        raise InputError("%s %s nothing to iperf3, which measures TCP" % (" and ".join(given), "means" if len(given) == 1 else "mean"))
+        raise InputError("%s %s no effect with iperf3, which measures TCP" % (" and ".join(given), "has" if len(given) == 1 else "have"))
     perftest_options.validate(options, "iperf3", LIMITS)
 
 
 class Iperf3(HostServer):
-    """iperf3 as the pair runner uses it. Data flows from source to target; with the operation ``read`` the other way."""
+    """iperf3 with the interface that the pair runner requires. Data flows from source to target, and from target to source for the operation ``read``."""
 
     def __init__(self, options: Options, version: str = "", base_port: int = BASE_PORT) -> None:
         """Raises InputError."""
@@ -81,29 +82,29 @@ class Iperf3(HostServer):
         super().__init__(base_port)
 
     def varied(self, changes: Mapping[str, int]) -> "Iperf3":
-        """The same with other options (``Options.varied``). Raises InputError."""
+        """Return the same tool with other options (``Options.varied``). Raises InputError."""
         return Iperf3(self._options.varied(changes), self._version, self._base_port)
 
     def moved(self, device: int, planned: str) -> Optional[HccnError]:
-        """None: the addresses of a host's own ports are not asked for again."""
+        """Return None: the addresses of the ports of a host are not checked again."""
         return None
 
     def about(self, device: int) -> Mapping[str, Any]:
-        """Nothing: one stream of TCP is not held to the rate of its link."""
+        """Return nothing: one TCP stream is not compared with the line rate."""
         return {}
 
     def describe(self) -> Mapping[str, Any]:
-        """The fields ``tool``, ``operation``, ``measure`` and ``options`` of a record."""
+        """Return the fields ``tool``, ``operation``, ``measure`` and ``options`` of a record."""
         options = self._options
         tool = {"name": "iperf3", "version": self._version} if self._version else {"name": "iperf3"}
         return {"tool": tool, "operation": options.operation, "measure": options.measure, "options": options.as_dict()}
 
     def server(self, device: int, address: str) -> Tuple[str, ...]:
-        """argv of the server at ``address``; it listens nowhere else."""
+        """Return argv of the server, which listens on ``address`` only."""
         return ("iperf3", "-s", "-1", "-J", "-B", address, "-p", "%d" % self.port(device))
 
     def client(self, device: int, address: str, target: int) -> Tuple[str, ...]:
-        """argv of the client, which connects to ``address``, the server of the device ``target`` of its host."""
+        """Return argv of the client, which connects to ``address``, the server of the device ``target`` of its host."""
         options = self._options
         words = ["iperf3", "-c", address, "-J", "-p", "%d" % self.port(target), "--connect-timeout", "%d" % CONNECT_MS]
         words += ["-t", "%d" % DEFAULT_SECONDS] if options.duration_s is None else []
@@ -111,7 +112,7 @@ class Iperf3(HostServer):
         return tuple(words + (["-R"] if options.operation == "read" and not options.bidirectional else []))
 
     def failure(self, result: Result) -> Optional[HccnError]:
-        """Why a finished iperf3 failed, None where it did not; for either end."""
+        """Return why a finished iperf3 failed, or None. For server and client."""
         try:
             document_of(result)
         except HccnError as error:
@@ -134,27 +135,28 @@ class Iperf3(HostServer):
 def document_of(result: Result) -> Mapping[str, Any]:
     """Return the JSON document of a successful run. Raises HccnError."""
     if result.timed_out:
-        raise HccnError("iperf3_timeout", "no end within %.0f s: %s" % (result.duration_s, " ".join(result.argv)), "the other end may have died or hung")
+        raise HccnError("iperf3_timeout", "iperf3 did not end within %.0f s: %s" % (result.duration_s, " ".join(result.argv)),
+                        "the other side may have crashed or hung")
     if result.rc < 0:
-        raise HccnError("tool_killed", "iperf3 was ended by signal %d" % -result.rc, "who or what ended it on that host?")
+        raise HccnError("tool_killed", "iperf3 was ended by signal %d" % -result.rc, KILLED_HINT)
     try:
         document = json.loads(result.stdout)
     except (ValueError, RecursionError):
         document = None
     if not isinstance(document, dict):
-        words = (result.stderr or result.stdout).strip().splitlines() or ["not a word"]
-        raise HccnError("tool_failed", "iperf3 ended with status %d and no report: %s" % (result.rc, beginning(words[0], 160)))
-    said = document.get("error")
-    if said:
-        raise next((HccnError(failure.code, str(said), failure.hint) for failure in FAILURES if failure.text in str(said)),
-                   HccnError("tool_failed", "iperf3 failed: %s" % said))
+        lines = (result.stderr or result.stdout).strip().splitlines() or ["no output"]
+        raise HccnError("tool_failed", "iperf3 ended with status %d and no report: %s" % (result.rc, beginning(lines[0], 160)))
+    message = document.get("error")
+    if message:
+        raise next((HccnError(failure.code, str(message), failure.hint) for failure in FAILURES if failure.text in str(message)),
+                   HccnError("tool_failed", "iperf3 failed: %s" % message))
     if result.rc != 0:
-        raise HccnError("tool_failed", "iperf3 ended with status %d, though its report tells no error" % result.rc)
+        raise HccnError("tool_failed", "iperf3 ended with status %d, but its report contains no error" % result.rc)
     return document
 
 
 def sample_of(document: Mapping[str, Any]) -> Dict[str, object]:
-    """Return the sample with the received bandwidth, the sum if both directions were measured. ``size_bytes``: of a write call.
+    """Return the sample with the received bandwidth; if both directions were measured, their sum. ``size_bytes`` is the size of a write call.
 
     Raises ParseError, HccnError ``no_traffic``.
     """
@@ -167,7 +169,7 @@ def sample_of(document: Mapping[str, Any]) -> Dict[str, object]:
     except (KeyError, TypeError, ValueError):
         raise ParseError("iperf3's report has no end.sum_received.bits_per_second or no start.test_start.blksize") from None
     if total <= 0:
-        raise HccnError("no_traffic", "iperf3 reports a bandwidth of 0", "nothing moved between the two ends")
+        raise HccnError("no_traffic", "iperf3 reports a bandwidth of 0", "no data arrived on the other side")
     return {"size_bytes": size, "bandwidth_gbit_s": round(total / 1e9, 6)}
 
 

@@ -1,11 +1,11 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""Find out from the kernel whether a server listens, since perftest and iperf3 print nothing before they end.
+"""Ask the kernel whether a server listens, since perftest and iperf3 print nothing before they end.
 
-Connecting to find out would use the server up: it takes one client. Asked by netlink (sock_diag(7)) the kernel looks at listening sockets only. Where
-it has no such answer, or not for the server's network namespace, its tables are read (Documentation/networking/proc_net_tcp.rst): that costs milliseconds
-each, since it walks over all places for connections, of which a large machine has half a million.
+A server must not be probed by connecting to it, since it serves one client only. With netlink (sock_diag(7)), the kernel returns listening sockets only.
+If netlink is not available, or the server is in another network namespace, the tables in /proc are read (Documentation/networking/proc_net_tcp.rst).
+Each takes milliseconds, since the kernel iterates over the whole hash table of connections, which has half a million buckets on a large machine.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from .._core.words import printable
 LISTEN = "0A"
 _LISTENING = 1 << int(LISTEN, 16)
 _SOCK_DIAG_BY_FAMILY, _REQUEST_DUMP, _ERROR, _DONE = 20, 0x301, 2, 3
-_HEAD = struct.Struct("=IHHII")
-_ASKED = struct.Struct("=BBBxI2s46x")
+_HEADER = struct.Struct("=IHHII")
+_REQUEST = struct.Struct("=BBBxI2s46x")
 """inet_diag_req_v2: family, protocol, no extensions, states, the port in network order; any address."""
-_TOLD = struct.Struct("=BB2x2s62xI")
+_RESPONSE = struct.Struct("=BB2x2s62xI")
 """inet_diag_msg: family, state, the port; the inode."""
 _ANSWER_SECONDS = 1.0
 _NETLINK_SOCK_DIAG = 4
@@ -47,15 +47,15 @@ def listening(table: str, port: int) -> Set[int]:
 
 
 class Listener(NamedTuple):
-    """A listening socket; ``pid`` and ``name`` of its process are None where the process is not visible to this user or in this container."""
+    """A listening socket. ``pid`` and ``name`` of its process are None if the process is not visible to this user or in this container."""
 
     pid: Optional[int]
     name: Optional[str]
     user: str
 
     def __str__(self) -> str:
-        seen = "a process that cannot be seen from here" if self.pid is None else "pid %d (%s)" % (self.pid, self.name)
-        return "%s of the user %s" % (seen, self.user)
+        process = "a process that cannot be seen from here" if self.pid is None else "pid %d (%s)" % (self.pid, self.name)
+        return "%s of the user %s" % (process, self.user)
 
 
 def listeners(address: str, port: int, proc: str = "/proc") -> List[Listener]:
@@ -69,7 +69,7 @@ def listeners(address: str, port: int, proc: str = "/proc") -> List[Listener]:
 
 
 def _in_the_way(path: str, address: str, port: int) -> Iterator[Tuple[int, int]]:
-    """Yield inode and user id of the sockets of a table that listen on the port, at this address or at all."""
+    """Yield inode and user id of the sockets in a table that listen on the port at this address or at the wildcard address."""
     try:
         with open(path, encoding="ascii", errors="replace") as table:
             lines = table.read().splitlines()[1:]
@@ -84,7 +84,7 @@ def _in_the_way(path: str, address: str, port: int) -> Iterator[Tuple[int, int]]
 
 
 def _address(text: str) -> _Address:
-    """Parse an address as the kernel prints it, in words of 32 bits in host byte order. An IPv4-mapped address becomes the IPv4 address."""
+    """Parse an address of the kernel's tables: words of 32 bits in host byte order. An IPv4-mapped address becomes the IPv4 address."""
     found = ipaddress.ip_address(b"".join(struct.pack("=I", int(text[start:start + 8], 16)) for start in range(0, len(text), 8)))
     return getattr(found, "ipv4_mapped", None) or found
 
@@ -115,10 +115,10 @@ def listens(pid: int, port: int, proc: str = "/proc") -> bool:
 
 def _listening(pid: int, port: int, proc: str) -> Iterator[Set[int]]:
     """Yield the inodes of listening sockets of IPv4, then of IPv6."""
-    near = proc == "/proc" and _namespace(proc, "self") == _namespace(proc, str(pid))
+    same_namespace = proc == "/proc" and _namespace(proc, "self") == _namespace(proc, str(pid))
     for family, name in ((socket.AF_INET, "tcp"), (socket.AF_INET6, "tcp6")):
-        told = by_netlink(family, port) if near else None
-        yield _by_table("%s/%d/net/%s" % (proc, pid, name), port) if told is None else told
+        inodes = by_netlink(family, port) if same_namespace else None
+        yield _by_table("%s/%d/net/%s" % (proc, pid, name), port) if inodes is None else inodes
 
 
 def _namespace(proc: str, pid: str) -> str:
@@ -138,30 +138,31 @@ def _by_table(path: str, port: int) -> Set[int]:
 
 def by_netlink(family: int, port: int) -> Optional[Set[int]]:
     """Return the inodes of the sockets of this network namespace that listen on ``port``; None where the kernel lacks the module tcp_diag."""
-    asked = _ASKED.pack(family, socket.IPPROTO_TCP, 0, _LISTENING, struct.pack("!H", port))
+    request = _REQUEST.pack(family, socket.IPPROTO_TCP, 0, _LISTENING, struct.pack("!H", port))
     try:
         with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, _NETLINK_SOCK_DIAG) as line:
             line.settimeout(_ANSWER_SECONDS)
-            line.sendto(_HEAD.pack(_HEAD.size + len(asked), _SOCK_DIAG_BY_FAMILY, _REQUEST_DUMP, 1, 0) + asked, (0, 0))
-            return _told(line, port)
+            line.sendto(_HEADER.pack(_HEADER.size + len(request), _SOCK_DIAG_BY_FAMILY, _REQUEST_DUMP, 1, 0) + request, (0, 0))
+            return _receive(line, port)
     except OSError:
         return None
 
 
-def _told(line: socket.socket, port: int) -> Optional[Set[int]]:
+def _receive(line: socket.socket, port: int) -> Optional[Set[int]]:
+    """Return the inodes of the response, which may come in several messages; None for an error."""
     found: Set[int] = set()
     while True:
-        answer, place = line.recv(65536), 0
-        while place + _HEAD.size <= len(answer):
-            size, kind, _flags, _number, _pid = _HEAD.unpack_from(answer, place)
+        response, offset = line.recv(65536), 0
+        while offset + _HEADER.size <= len(response):
+            size, kind, _flags, _number, _pid = _HEADER.unpack_from(response, offset)
             if kind == _DONE:
                 return found
-            if kind == _ERROR or size < _HEAD.size + _TOLD.size:
+            if kind == _ERROR or size < _HEADER.size + _RESPONSE.size:
                 return None
-            _family, _state, own, inode = _TOLD.unpack_from(answer, place + _HEAD.size)
+            _family, _state, own, inode = _RESPONSE.unpack_from(response, offset + _HEADER.size)
             if struct.unpack("!H", own)[0] == port:
                 found.add(inode)
-            place += (size + 3) & ~3
+            offset += (size + 3) & ~3
 
 
 def _group(pid: int, proc: str) -> Set[int]:

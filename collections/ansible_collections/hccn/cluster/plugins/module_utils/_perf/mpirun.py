@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""MPI launchers: MPICH (Hydra) and Open MPI. Command lines, host files, where ranks were placed.
+"""Command lines and host files of the MPI launchers MPICH (Hydra) and Open MPI, and the placement of their ranks.
 
-What differs and matters: Open MPI takes a host without ``slots=`` as having as many as cores, refuses root and forwards no
-variable unasked; MPICH waits for ever on a host that does not start, unless MPIEXEC_TIMEOUT is set (both honour it).
+Relevant differences: without ``slots=``, Open MPI assumes as many slots as cores; it refuses to run as root, and forwards variables only with ``-x``.
+MPICH waits forever for a host that does not start, unless MPIEXEC_TIMEOUT is set (Open MPI supports this variable, too).
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ MPICH = "mpich"
 OPENMPI = "openmpi"
 
 PREFIXES = ("/usr/local/mpich", "/usr/local/openmpi")
-"""Install folders of the manual of hccl_test."""
+"""Installation folders in the manual of hccl_test."""
 TRANSPORT_PREFIXES = ("UCX_", "FI_")
 ALONE_SECONDS = 60
-"""Added to the limit of a run: the launcher needs less time to end the ranks that it can reach."""
+"""Time after the limit of a run at which ranks end by themselves. The launcher ends the ranks that it can reach earlier."""
 LAUNCHER_PREFIXES = ("HYDRA_", "MPICH_", "MPIR_", "OMPI_", "PMIX_", "PRTE_")
 """Prefixes of variables that only the launcher reads; the ranks do not need them."""
 ALLOWED_NAMES = ("PATH", "LD_LIBRARY_PATH")
 
-# MPICH 5 / MPICH 4 / MPICH 3 tell a rank its host, as the host file has it, under these names.
+# Variables of a rank with its host as in the host file, of MPICH 5, 4 and 3.
 _HOST_VARIABLES = ("PMI_HOSTNAME", "MPIR_CVAR_CH3_INTERFACE_HOSTNAME", "MPICH_INTERFACE_HOSTNAME")
 _OPENMPI_NODE = re.compile(r"Data for node: (\S+)[^\n]*Num procs: ([0-9]+)")
 _HOST = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?")
@@ -42,7 +42,7 @@ _VERSIONS = (
 
 @dataclass(frozen=True)
 class Launcher:
-    """One mpirun: ``path`` to call, ``flavour`` mpich or openmpi, ``version`` as it says."""
+    """One mpirun. ``flavour``: mpich or openmpi."""
 
     path: str
     flavour: str
@@ -55,11 +55,11 @@ def parse_version(path: str, text: str) -> Launcher:
         match = pattern.search(text)
         if match:
             return Launcher(path, flavour, match.group(1))
-    raise HccnError("unknown_mpi", "%s --version does not say MPICH (Hydra) or Open MPI" % path, "name the mpirun of one of them in mpirun")
+    raise HccnError("unknown_mpi", "%s --version reports neither MPICH (Hydra) nor Open MPI" % path, "set mpirun to the program of one of them")
 
 
 def candidates(name: str, path: str) -> List[str]:
-    """Return where an mpirun may be: a path unchanged, a bare name in ``path`` (a PATH) and then in the folders of the manual of hccl_test."""
+    """Return the possible paths of an mpirun: a path as it is, a bare name in ``path`` (a PATH) and then in the folders of the manual of hccl_test."""
     if os.sep in name:
         return [name]
     folders = [folder for folder in path.split(os.pathsep) if folder] + [prefix + "/bin" for prefix in PREFIXES]
@@ -70,24 +70,24 @@ def check_hosts(flavour: str, hosts: Sequence[str]) -> None:
     """Raise InputError for a host that the host file cannot contain, or that is listed twice."""
     for index, host in enumerate(hosts):
         if flavour == MPICH and ":" in host:
-            raise InputError("hosts[%d]: MPICH's host file takes no IPv6 address (%s)" % (index, host), "use IPv4 addresses, names, or Open MPI")
+            raise InputError("hosts[%d]: the host file of MPICH cannot contain an IPv6 address (%s)" % (index, host), "use IPv4 addresses, names, or Open MPI")
         if not _HOST.fullmatch(host.replace(":", "")):
             raise InputError("hosts[%d]: %r is not a host name or address" % (index, host))
         if host in hosts[:index]:
-            raise InputError("hosts[%d]: %s stands at hosts[%d] already" % (index, host, hosts.index(host)), "raise ranks_per_host instead")
+            raise InputError("hosts[%d]: %s is a duplicate of hosts[%d]" % (index, host, hosts.index(host)), "raise ranks_per_host instead")
 
 
 def check_environment(environment: Mapping[str, str], own: Sequence[str]) -> None:
-    """Raise InputError for a variable that belongs neither to the tool (``own``: prefixes of its variables) nor to the launcher."""
+    """Raise InputError for a variable that is neither of the tool (``own``: prefixes of its variables) nor of the launcher."""
     prefixes = tuple(own) + TRANSPORT_PREFIXES + LAUNCHER_PREFIXES
     for name in environment:
         if name not in ALLOWED_NAMES and not name.startswith(prefixes):
-            raise InputError("environment: %s is not passed on" % name, "allowed are %s and names that begin with %s" % (
+            raise InputError("environment: %s is not allowed" % name, "allowed are %s and names that begin with %s" % (
                 ", ".join(ALLOWED_NAMES), ", ".join(prefixes)))
 
 
 def recorded(environment: Mapping[str, str], prefix: str) -> Dict[str, str]:
-    """Return the variables that a record may contain; others may contain paths, keys or login options."""
+    """Return the variables that a record may contain. Others may contain paths, keys or login options."""
     return {name: environment[name] for name in sorted(environment) if name.startswith(prefix)}
 
 
@@ -99,7 +99,7 @@ def hostfile_text(flavour: str, hosts: Sequence[str], ranks_per_host: int) -> st
 
 def command(launcher: Launcher, ranks: int, argv: Sequence[str], hostfile: str = "", as_root: bool = False,
             environment: Sequence[str] = (), show_map: bool = False) -> List[str]:
-    """Return the whole command line. ``hostfile`` empty: this host alone, no ssh. ``environment``: names that the ranks must see."""
+    """Return the command line. Without ``hostfile``, ranks are started on this host only, without ssh. ``environment``: variables that the ranks need."""
     if launcher.flavour == MPICH:
         return [launcher.path] + (["-f", hostfile] if hostfile else []) + ["-n", str(ranks)] + list(argv)
     whole = [launcher.path] + (["--hostfile", hostfile] if hostfile else ["--oversubscribe"])
@@ -112,32 +112,32 @@ def command(launcher: Launcher, ranks: int, argv: Sequence[str], hostfile: str =
 
 
 def timeout_environment(seconds: int) -> Dict[str, str]:
-    """Return the variable by which either launcher ends its ranks on all hosts by itself."""
+    """Return the variable that makes either launcher end its ranks on all hosts after ``seconds``."""
     return {"MPIEXEC_TIMEOUT": str(seconds)}
 
 
 def limited(seconds: int) -> List[str]:
-    """Return words to put before the program, so that ranks on an unreachable host end by themselves some time after the limit."""
+    """Return the command to put before the program, so that ranks on an unreachable host end ALONE_SECONDS after the limit."""
     return ["timeout", "-s", "KILL", str(seconds + ALONE_SECONDS)]
 
 
 def placement_argv() -> List[str]:
-    """Return a command that exists on every host and prints the host of each rank. It exits with 1, since not all names are set."""
+    """Return a command that exists on every host and prints the host of a rank. It exits with 1, since not all of the variables are set."""
     return ["printenv"] + list(_HOST_VARIABLES)
 
 
 def parse_placement(flavour: str, stdout: str, hosts: Sequence[str]) -> Dict[str, int]:
-    """Return the ranks by host from the run of ``placement_argv``; Open MPI prints a map. Hosts without a rank count 0."""
+    """Return the number of ranks by host, from the output of ``placement_argv`` (MPICH) or the map of Open MPI. Hosts without a rank have 0."""
     found = dict.fromkeys(hosts, 0)
     if flavour == MPICH:
         for line in stdout.split():
             found[line] = found.get(line, 0) + 1
         return found
-    # Open MPI's starter on each host may print the map again.
+    # The daemon of Open MPI on each host may print the map again.
     found.update({host: count_of(count) for host, count in _OPENMPI_NODE.findall(stdout)})
     return found
 
 
 def misplaced(placement: Mapping[str, int], hosts: Sequence[str], ranks_per_host: int) -> List[Tuple[str, int]]:
-    """Return ``(host, ranks)`` of every host with another number of ranks than requested."""
+    """Return ``(host, ranks)`` of every host whose number of ranks differs from the requested one."""
     return [(host, count) for host, count in placement.items() if count != (ranks_per_host if host in hosts else 0)]

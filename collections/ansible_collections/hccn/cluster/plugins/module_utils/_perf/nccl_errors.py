@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""What nccl-tests and NCCL print when a collective goes wrong: text -> code, message, hint.
+"""Map the error texts of nccl-tests and NCCL to errors with code, message and hint.
 
-The order is the order of causes. Sources: nccl-tests' source (common.cu, common.h), NCCL's source for its warnings, published issues.
+Causes come before their consequences. Sources: nccl-tests (common.cu, common.h), the warnings in the source of NCCL, published issues.
 """
 
 from __future__ import annotations
@@ -14,57 +14,57 @@ from typing import Dict, List, Tuple
 from .._core.errors import HccnError
 from .tool_output import END, LAUNCH, known, line_of, once, search
 
-_GPUS_HINT = "fewer GPUs are visible than ranks_per_host asks for: nvidia-smi -L, CUDA_VISIBLE_DEVICES, the container's GPUs"
+_GPUS_HINT = "fewer GPUs are visible than ranks_per_host: check nvidia-smi -L, CUDA_VISIBLE_DEVICES and the GPUs of the container"
 
-# Of the program: arguments, devices.
+# Errors of the program: arguments, devices.
 _PROGRAM = (
     known("too_few_gpus", r"Invalid number of GPUs: [0-9]+ requested but only [0-9]+ were found", _GPUS_HINT),
     known("invalid_argument", r"invalid option '|invalid sizes? (?:specified )?for '|nRanks [0-9]+ is not a power of 2",
-          "the program refused its arguments; compare them with the nccl-tests of these hosts"),
+          "the program rejected its arguments; compare them with the nccl-tests of these hosts"),
 )
 
-# Of NCCL's own log, which it prints from level WARN on. Bounds keep a line of megabytes linear.
+# Errors in the log of NCCL, which it prints from level WARN on. Bounded repetitions keep the search linear for lines of megabytes.
 _LOG = (
     known("no_interface", r"NCCL WARN Bootstrap : no socket interface found",
-          "no network interface fits NCCL_SOCKET_IFNAME: correct it in environment"),
+          "no network interface matches NCCL_SOCKET_IFNAME: correct it in environment"),
     known("ib_completion_error", r"NCCL WARN [^\n]{0,300}Got completion (?:from peer|with)[^\n]*",
-          "an RDMA packet was lost for good: check NCCL_IB_GID_INDEX, link, optics and PFC between the hosts"),
+          "an RDMA packet was lost after all retries: check NCCL_IB_GID_INDEX, link, optics and PFC between the hosts"),
     known("connection_failed", r"NCCL WARN [^\n]{0,300}[Cc]onnect[^\n]{0,300}(?:refused|timed out|No route to host|unreachable)[^\n]*",
-          "two hosts do not reach each other over NCCL_SOCKET_IFNAME: firewall, routes, or another interface on one of them"),
+          "two hosts cannot reach each other over NCCL_SOCKET_IFNAME: check firewall, routes, and the name of the interface on both hosts"),
 )
 
 _TIMEOUT = (
-    known("test_timeout", r"Test timeout \([0-9]+s\)", "a collective did not end in time: one rank hangs; look at the links between the hosts"),
+    known("test_timeout", r"Test timeout \([0-9]+s\)", "a collective did not end in time: one rank hangs; check the links between the hosts"),
 )
 
 _CUDA = re.compile(r"Test CUDA failure [^'\n]*'([^'\n]*)'")
 _CUDA_CODES: Tuple[Tuple[str, str, str], ...] = (
     ("out of memory", "cuda_out_of_memory", "use a smaller end size, or end other processes on the GPU"),
-    ("no CUDA-capable device", "no_device", "no GPU is visible: driver, permissions on /dev/nvidia*, or a container without GPUs"),
+    ("no CUDA-capable device", "no_device", "no GPU is visible: check the driver, the permissions on /dev/nvidia*, and the GPUs of the container"),
     ("invalid device ordinal", "too_few_gpus", _GPUS_HINT),
-    ("driver version is insufficient", "driver_too_old", "the driver of this host is older than the CUDA of the program: update it"),
+    ("driver version is insufficient", "driver_too_old", "the driver of this host is too old for the CUDA version of the program: update the driver"),
 )
-_CUDA_HINT = "see nvidia-smi and dmesg (Xid) of the host that is named"
+_CUDA_HINT = "see nvidia-smi and dmesg (Xid) on the host that the line names"
 
 _NCCL = re.compile(r"Test NCCL failure [^'\n]*'([^'/\n(]*)")
 _NCCL_CODES: Dict[str, Tuple[str, str]] = {
-    "unhandled cuda error": ("nccl_cuda_error", "run with NCCL_DEBUG=WARN in environment for the CUDA call; see nvidia-smi and dmesg (Xid)"),
-    "unhandled system error": ("nccl_system_error", "a call of the operating system failed: run with NCCL_DEBUG=INFO in environment; "
-                                                    "often /dev/shm is too small, memory may not be locked, or NCCL_SOCKET_IFNAME is wrong"),
+    "unhandled cuda error": ("nccl_cuda_error", "run with NCCL_DEBUG=WARN in environment to see the CUDA call; see also nvidia-smi and dmesg (Xid)"),
+    "unhandled system error": ("nccl_system_error", "a system call failed: run with NCCL_DEBUG=INFO in environment. Frequent causes are a small /dev/shm, "
+                                                    "a low limit of locked memory, and a wrong NCCL_SOCKET_IFNAME"),
     "internal error": ("nccl_internal_error", "run with NCCL_DEBUG=INFO in environment and read the first WARN line"),
-    "invalid argument": ("nccl_invalid_argument", "run with NCCL_DEBUG=WARN in environment: NCCL says which"),
-    "invalid usage": ("nccl_invalid_usage", "run with NCCL_DEBUG=WARN in environment: often two ranks use the same GPU"),
-    "remote process exited or there was a network error": ("nccl_remote_error", "the cause is on another rank: look for the first failure in the output"),
+    "invalid argument": ("nccl_invalid_argument", "run with NCCL_DEBUG=WARN in environment to see the argument"),
+    "invalid usage": ("nccl_invalid_usage", "run with NCCL_DEBUG=WARN in environment. Often two ranks use the same GPU"),
+    "remote process exited or there was a network error": ("nccl_remote_error", "the cause is on another rank: find the first failure in the output"),
 }
 _NCCL_HINT = "run with NCCL_DEBUG=INFO in environment and read the first WARN line"
 
-EXITS: Dict[int, str] = {1: "an internal error", 2: "a CUDA error", 3: "an NCCL error", 4: "a timeout", 5: "something not implemented",
-                         6: "invalid usage", 7: "wrong results or too low a bandwidth"}
-"""testResult_t of common.h; up to 2.17.2 wrong results and too low a bandwidth end with 1."""
+EXITS: Dict[int, str] = {1: "an internal error", 2: "a CUDA error", 3: "an NCCL error", 4: "a timeout", 5: "a function that is not implemented",
+                         6: "invalid usage", 7: "wrong results or low bandwidth"}
+"""testResult_t of common.h. Up to 2.17.2, wrong results and low bandwidth have status 1."""
 
 
 def find_errors(stdout: str, stderr: str = "") -> List[HccnError]:
-    """Every known error once, the likely cause first. ``message`` is the tool's own line."""
+    """Return every known error once, the likely cause first. ``message`` is the line that the tool printed."""
     text = stdout + "\n" + stderr
     found = search(LAUNCH, text) + search(_PROGRAM, text) + _cuda(text) + search(_LOG, text)
     return once(found + _nccl(text) + search(_TIMEOUT, text) + search(END, text))
@@ -79,10 +79,10 @@ def _cuda(text: str) -> List[HccnError]:
 
 
 def _nccl(text: str) -> List[HccnError]:
-    """A remote error explains nothing, so it stands behind all others."""
+    """Return the errors of NCCL calls. A remote error is the consequence of another one, so it comes last."""
     found = []
     for match in _NCCL.finditer(text):
-        # Some releases go on with advice behind the words.
-        code, hint = next((told for words, told in _NCCL_CODES.items() if match.group(1).startswith(words)), ("nccl_error", _NCCL_HINT))
+        # Some releases append advice to the text.
+        code, hint = next((entry for start, entry in _NCCL_CODES.items() if match.group(1).startswith(start)), ("nccl_error", _NCCL_HINT))
         found.append(HccnError(code, line_of(text, match.start(), match.end()), hint))
     return sorted(found, key=lambda error: error.code == "nccl_remote_error")

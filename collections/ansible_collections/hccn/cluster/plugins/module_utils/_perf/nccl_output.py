@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""The output of nccl-tests 2.9 to 2.20: its text, and the JSON file that ``-J`` writes (from 2.17.3 on).
+"""Parse the output of nccl-tests 2.9 to 2.20: its text, and the JSON file that ``-J`` writes (from 2.17.3 on).
 
-Text: the heading of the table says which columns the rows have, since they changed over the releases. Log lines of NCCL may be glued into a row.
-JSON: the file contains the whole environment of the run, which is dropped at once. Truth values are text ("true", "false", "unchecked"), ``root`` is
+Text: the columns of the rows are read from the heading of the table, since they differ between releases. Log lines of NCCL may interrupt a row.
+JSON: the file contains the whole environment of the run, which is discarded. Truth values are text ("true", "false", "unchecked"), ``root`` is
 padded text, NaN is "nan"; a crash truncates the file.
 """
 
@@ -22,7 +22,7 @@ from .nccl_errors import find_errors
 
 _LABELS = ("redop", "root")
 _MEASURED = 4
-"""time, algbw, busbw, wrong: first out of place, then in place."""
+"""Number of columns: time, algbw, busbw and wrong, first out of place, then in place."""
 
 _TAG = re.compile(r"^\[[0-9]+,[0-9]+\]<std(?:out|err)>:[ \t]?", re.MULTILINE)
 _NCCL_LINE = re.compile(
@@ -31,7 +31,7 @@ _NUMBER = r"(?:[0-9][\w.+-]*|N/A)"
 _CUT_ROW = re.compile(
     r"^([ \t]*[0-9]+[ \t]+[0-9]+[ \t]+[A-Za-z]\w*(?:[ \t]+[a-z]\w*)?(?:[ \t]+-?[0-9]+)?[ \t]*)\n+"
     rf"(?=[ \t]*{_NUMBER}(?:[ \t]+{_NUMBER})+[ \t]*$)", re.MULTILINE)
-"""A warning begins with a line end of its own, also where it comes between the labels of a row and its numbers (source: NCCL, debug.cc)."""
+"""A warning of NCCL begins with a line break, which may separate the labels of a row from its numbers (source: NCCL, debug.cc)."""
 
 _VERSION = re.compile(r"^# nccl-tests version (\S+)", re.MULTILINE)
 _BANNER = re.compile(
@@ -49,7 +49,7 @@ _FAILURE = re.compile(r"^[^\n]*\b(?:Test failure|Test NCCL failure|Test CUDA fai
 
 @dataclass(frozen=True)
 class Measured:
-    """One way of one size: GB/s are decimal. ``wrong``: elements that arrived wrong, None where nobody looked."""
+    """The measurement of one size, out of place or in place. GB/s are 10^9 bytes/s. ``wrong``: number of wrong elements, None if not checked."""
 
     time_us: float
     algbw_gbyte_s: float
@@ -59,7 +59,7 @@ class Measured:
 
 @dataclass(frozen=True)
 class NcclRow:
-    """One size; ``in_place`` None where the row is cut."""
+    """One size. ``in_place`` is None for a truncated row."""
 
     size_bytes: int
     data_type: str
@@ -67,13 +67,13 @@ class NcclRow:
     in_place: Optional[Measured]
 
     @property
-    def ways(self) -> List[Measured]:
-        return [way for way in (self.out_of_place, self.in_place) if way is not None]
+    def measurements(self) -> List[Measured]:
+        return [measured for measured in (self.out_of_place, self.in_place) if measured is not None]
 
 
 @dataclass(frozen=True)
 class Device:
-    """One rank's GPU."""
+    """The GPU of a rank."""
 
     rank: int
     group: int
@@ -82,15 +82,16 @@ class Device:
 
 @dataclass(frozen=True)
 class NcclReport:
-    """All that one output says.
+    """The parsed output.
 
-    ``asked``: what it was asked for, under the record's names. ``tables``: how often a table was begun. ``wrong``: of the summary, in all
-    rows together. ``average``: bus bandwidth of the summary, GB/s, ``average_low``: below NCCL_TESTS_MIN_BW. ``reduced_to``: bytes, when the
-    GPU's memory is too small for the largest size. ``finished``: the summary is there, so every size was worked.
+    ``requested``: the requested options, with the keys of a record. ``tables``: number of tables that were begun. From the summary: ``wrong``, the number of
+    wrong elements in all rows, ``average``, the average bus bandwidth in GB/s, and ``average_low``, True if it is below NCCL_TESTS_MIN_BW.
+    ``reduced_to``: the largest size in bytes, if the memory of the GPU is too small for the requested one. ``finished``: True if there is a summary, which
+    is printed after the last size.
     """
 
     rows: Tuple[NcclRow, ...] = ()
-    asked: Mapping[str, Any] = field(default_factory=dict)
+    requested: Mapping[str, Any] = field(default_factory=dict)
     version: Optional[str] = None
     devices: Tuple[Device, ...] = ()
     ranks: Optional[int] = None
@@ -105,7 +106,7 @@ class NcclReport:
 
     @property
     def hosts(self) -> Tuple[str, ...]:
-        """In rank order."""
+        """The hosts in rank order."""
         return tuple(dict.fromkeys(device.host for device in self.devices))
 
 
@@ -114,10 +115,10 @@ def parse_text(stdout: str, stderr: str = "") -> NcclReport:
     untagged = _TAG.sub("", stdout).replace("\r\n", "\n")
     text = _CUT_ROW.sub(r"\1 ", _NCCL_LINE.sub("", untagged))
     version, wrong, average, reduced = (pattern.search(text) for pattern in (_VERSION, _WRONG, _AVERAGE, _REDUCED))
-    devices = sorted((Device(count_of(rank), count_of(group or "0"), host) for rank, group, _pid, host, _number in _DEVICE.findall(text)),
+    devices = sorted((Device(rank=count_of(rank), group=count_of(group or "0"), host=host) for rank, group, _pid, host, _number in _DEVICE.findall(text)),
                      key=lambda device: device.rank)
     return NcclReport(
-        rows=tuple(_rows(text)), asked=_asked(text), version=version.group(1) if version else None, devices=tuple(devices),
+        rows=tuple(_rows(text)), requested=_requested(text), version=version.group(1) if version else None, devices=tuple(devices),
         ranks=devices[-1].rank + 1 if devices else None, tables=len(_TABLE.findall(text)), wrong=count_of(wrong.group(1)) if wrong else None,
         average=number(average.group(1)) if average else None, average_low=bool(average and average.group(2) == "FAILED"),
         reduced_to=count_of(reduced.group(1)) if reduced else None, finished=wrong is not None and average is not None,
@@ -133,50 +134,53 @@ def number(text: str) -> Optional[float]:
         return None
 
 
-def _asked(text: str) -> Dict[str, Any]:
+def _requested(text: str) -> Dict[str, Any]:
     match = _BANNER.search(text)
     if match is None:
         return {}
-    asked = {name: count_of(match.group(place)) for name, place in (("begin_bytes", 3), ("end_bytes", 4), ("warmup", 7), ("iterations", 8))}
+    requested = {name: count_of(match.group(place)) for name, place in (("begin_bytes", 3), ("end_bytes", 4), ("warmup", 7), ("iterations", 8))}
     if match.group(6) == "factor":
-        asked["factor"] = count_of(match.group(5))
-    return asked
+        requested["factor"] = count_of(match.group(5))
+    return requested
 
 
 def _rows(text: str) -> List[NcclRow]:
     heading = _HEADING.search(text)
     columns = heading.group(1).split() if heading else list(_LABELS)
     labels = [column for column in columns if column in _LABELS]
-    # The columns of -I stand behind each way's own.
+    # With -I, more columns follow each group of measured values.
     stride = _MEASURED + (4 if "i_min" in columns else 0)
     rows = []
     for match in _ROW.finditer(text):
         words = match.group(4).split()
-        # A label may be blank: hypercube and the old alltoall name no reduction.
+        # A label may be blank: hypercube and the old alltoall have no reduction.
         skip = len(labels) - (1 if "redop" in labels and not words[0].isalpha() else 0)
         first, second = (_measured(words[start:start + _MEASURED], "error" in columns) for start in (skip, skip + stride))
         if first is not None:
-            rows.append(NcclRow(count_of(match.group(1)), match.group(3), first, second))
+            rows.append(NcclRow(size_bytes=count_of(match.group(1)), data_type=match.group(3), out_of_place=first, in_place=second))
     return rows
 
 
 def _measured(words: Sequence[str], largest_error: bool) -> Optional[Measured]:
-    """``largest_error``: up to 2.11 the last column is the largest relative error, which is not 0 in good runs; the summary judges it."""
+    """Return the measurement, None for a truncated one.
+
+    ``largest_error``: the last column is the largest relative error (up to 2.11), which is not 0 in good runs and is judged by the summary.
+    """
     if len(words) < _MEASURED:
         return None
     time, algbw, busbw, wrong = (number(word) for word in words)
     if time is None or algbw is None or busbw is None:
         return None
-    return Measured(time, algbw, busbw, 0.0 if largest_error and wrong is not None else wrong)
+    return Measured(time_us=time, algbw_gbyte_s=algbw, busbw_gbyte_s=busbw, wrong=0.0 if largest_error and wrong is not None else wrong)
 
 
-_ASKED = (("begin_bytes", "minimum_bytes"), ("end_bytes", "maximum_bytes"), ("factor", "step_factor"), ("iterations", "iterations"),
+_REQUESTED = (("begin_bytes", "minimum_bytes"), ("end_bytes", "maximum_bytes"), ("factor", "step_factor"), ("iterations", "iterations"),
           ("warmup", "warmup_iters"))
-CUT = HccnError("json_cut", "the JSON file ends in the middle", "the program was killed or crashed; judge its text output instead")
+CUT = HccnError("json_cut", "the JSON file is truncated", "the program was killed or crashed; judge its text output instead")
 
 
 def is_json(text: str) -> bool:
-    """Return True for the JSON file, and not the text output."""
+    """Return True if the text is the JSON file, and not the text output."""
     return text.lstrip().startswith("{")
 
 
@@ -189,21 +193,21 @@ def parse_json(text: str) -> NcclReport:
     try:
         return _report_of(whole)
     except (ValueError, KeyError, TypeError, AttributeError, OverflowError):
-        return NcclReport(errors=(HccnError("json_unknown", "the JSON is not that of nccl-tests", "give the file that -J wrote, or the text output"),))
+        return NcclReport(errors=(HccnError("json_unknown", "the JSON file was not written by nccl-tests", "give the file that -J wrote, or the text output"),))
 
 
 def _report_of(whole: Mapping[str, Any]) -> NcclReport:
-    """Return the report of a parsed file. Raises the errors of a mapping or number that is not as nccl-tests writes it."""
+    """Return the report of a parsed file. Raises the usual errors of mappings and conversions if a value is missing or malformed."""
     config: Dict[str, Any] = whole["config"]
-    devices = sorted((Device(int(one["rank"]), int(one.get("group", 0)), str(one["hostname"])) for one in config.get("devices", ())),
+    devices = sorted((Device(rank=int(one["rank"]), group=int(one.get("group", 0)), host=str(one["hostname"])) for one in config.get("devices", ())),
                      key=lambda device: device.rank)
     wrong, average = (whole.get(name) or {} for name in ("out_of_bounds", "average_bus_bandwidth"))
-    said = "\n".join(str(line) for line in whole.get("errors") or ())
+    messages = "\n".join(str(line) for line in whole.get("errors") or ())
     return NcclReport(
-        rows=tuple(_row_of(one) for one in whole.get("results", ())), asked={name: config[key] for name, key in _ASKED if key in config},
+        rows=tuple(_row_of(one) for one in whole.get("results", ())), requested={name: config[key] for name, key in _REQUESTED if key in config},
         devices=tuple(devices), ranks=_ranks(config, len(devices)), tables=1, wrong=int(wrong["count"]) if "count" in wrong else None,
         average=_number(average.get("bandwidth")), average_low=average.get("okay") == "false", finished=bool(wrong) and bool(average),
-        errors=tuple(find_errors(said)),
+        errors=tuple(find_errors(messages)),
     )
 
 
@@ -213,18 +217,18 @@ def _ranks(config: Mapping[str, Any], processes: int) -> Optional[int]:
 
 
 def _row_of(result: Mapping[str, Any]) -> NcclRow:
-    ways: List[Optional[Measured]] = [_measured_of(result.get(name)) for name in ("out_of_place", "in_place")]
-    return NcclRow(int(result["size"]), str(result["type"]), ways[0], ways[1])
+    return NcclRow(size_bytes=int(result["size"]), data_type=str(result["type"]), out_of_place=_measured_of(result.get("out_of_place")),
+                   in_place=_measured_of(result.get("in_place")))
 
 
-def _measured_of(way: Optional[Mapping[str, Any]]) -> Optional[Measured]:
-    if way is None:
+def _measured_of(values: Optional[Mapping[str, Any]]) -> Optional[Measured]:
+    if values is None:
         return None
-    time = _number(way.get("time", way.get("cpu_time")))
-    algbw, busbw = _number(way.get("alg_bw")), _number(way.get("bus_bw"))
+    time = _number(values.get("time", values.get("cpu_time")))
+    algbw, busbw = _number(values.get("alg_bw")), _number(values.get("bus_bw"))
     if time is None or algbw is None or busbw is None:
         return None
-    return Measured(time, algbw, busbw, _number(way.get("nwrong")))
+    return Measured(time_us=time, algbw_gbyte_s=algbw, busbw_gbyte_s=busbw, wrong=_number(values.get("nwrong")))
 
 
 def _number(value: Any) -> Optional[float]:

@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""nccl-tests: where it usually is, the command line of its programs, and what a report proves.
+"""Find the programs of nccl-tests, build their command lines, and judge their reports.
 
-Source of every rule: the source of nccl-tests (common.cu, util.cu, the getBw functions of each operation). Its summary is printed
-only after the last size, so a log with a summary is whole.
+Source of every rule: the source of nccl-tests (common.cu, util.cu, the getBw functions of each operation). The summary is printed
+after the last size, so a log with a summary is complete.
 """
 
 from __future__ import annotations
@@ -24,27 +24,27 @@ from .collective_tool import CollectiveOptions, check_numbers
 from .._core.numbers import parse_size
 from .tool_output import incomplete, rounded
 from . import nccl_output, nvidia_smi
-from .collective_tool import Ending, Judged, Tool
+from .collective_tool import FinishedRun, Judged, Tool
 
 
 OPERATIONS = ("all_reduce", "all_gather", "broadcast", "reduce", "reduce_scatter", "alltoall", "alltoallv", "gather", "scatter", "sendrecv", "hypercube")
 REDUCING = ("all_reduce", "reduce", "reduce_scatter")
 WHOLE = ("all_reduce", "broadcast", "reduce", "sendrecv")
-"""Operations whose size is that of one buffer; of the others it is moved down to what divides over the ranks."""
+"""Operations whose size is the size of one buffer. Sizes of the others are rounded down to a multiple of the number of ranks."""
 ROOTED = ("broadcast", "reduce", "gather", "scatter")
 REDUCTIONS = ("sum", "prod", "max", "min", "avg")
 DATA_TYPES = ("int8", "uint8", "int32", "uint32", "int64", "uint64", "half", "float", "double", "bfloat16", "f8e4m3", "f8e5m2")
 WIDTHS = {"int8": 1, "uint8": 1, "f8e4m3": 1, "f8e5m2": 1, "half": 2, "bfloat16": 2, "int32": 4, "uint32": 4, "float": 4, "int64": 8, "uint64": 8, "double": 8}
 
 ALIGN_ELEMENTS = 4
-"""Elements a rank's part was a multiple of in 2.9; later releases align to at most 16 bytes, which is never more."""
+"""In 2.9, the part of a rank is a multiple of this number of elements; later releases align to at most 16 bytes, which is never more."""
 PRECISE_GBYTE_S = 10.0
-"""From here on the two printed decimals are four digits or more; below, bandwidth is computed from size and time."""
+"""From this bandwidth on, the printed values have four or more digits. Below, bandwidth is computed from size and time."""
 
 
 @dataclass(frozen=True)
 class NcclOptions(CollectiveOptions):
-    """``gpus_per_process``: ``-g``; the ranks of a host are spread over that many fewer processes."""
+    """``gpus_per_process``: ``-g``. A host has ``ranks_per_host / gpus_per_process`` processes."""
 
     begin: str = "32M"
     end: str = "512M"
@@ -63,13 +63,13 @@ def program(operation: str) -> str:
 
 
 def validate(options: CollectiveOptions, ranks: int) -> None:
-    """Raise InputError for options that nccl-tests would refuse or ignore."""
+    """Raise InputError for options that nccl-tests would reject or ignore."""
     check_numbers(options, ranks)
     gpus = gpus_per_process(options)
     if gpus < 1 or options.ranks_per_host % gpus:
         raise InputError("gpus_per_process is %d, it must divide ranks_per_host (%d)" % (gpus, options.ranks_per_host))
     if options.operation == "hypercube" and ranks & (ranks - 1):
-        raise InputError("hypercube is skipped over %d ranks, it needs a power of 2" % ranks)
+        raise InputError("hypercube needs a number of ranks that is a power of 2, not %d" % ranks)
     expected_sizes(parse_size(options.begin), parse_size(options.end), options.factor)
 
 
@@ -84,7 +84,7 @@ def arguments(options: CollectiveOptions) -> List[str]:
 
 
 def expected_sizes(begin: int, end: int, factor: int) -> List[int]:
-    """Return the requested sizes, in bytes; printed sizes may be rounded down. The last one need not be ``end``. Raises InputError."""
+    """Return the requested sizes in bytes; printed sizes may be rounded down. The last size may be smaller than ``end``. Raises InputError."""
     if end < begin:
         raise InputError("sizes: end (%d bytes) is smaller than begin (%d bytes)" % (end, begin))
     sizes = [begin]
@@ -93,24 +93,25 @@ def expected_sizes(begin: int, end: int, factor: int) -> List[int]:
     return sizes
 
 
-def _moved(found: Sequence[int], expected: Sequence[int], options: CollectiveOptions, ranks: int) -> List[int]:
+def _unrounded(found: Sequence[int], expected: Sequence[int], options: CollectiveOptions, ranks: int) -> List[int]:
     """Return the sizes found, each replaced by the requested size of which it is the rounded value."""
     width = WIDTHS.get(options.data_type, 8)
     room = width if options.operation in WHOLE else ranks * ALIGN_ELEMENTS * max(width, 4)
-    return [asked if asked is not None and asked - room < size <= asked else size for size, asked in zip(found, list(expected) + [None] * len(found))]
+    wanted: List[Optional[int]] = list(expected) + [None] * len(found)
+    return [requested if requested is not None and requested - room < size <= requested else size for size, requested in zip(found, wanted)]
 
 
 def judge(report: NcclReport, options: CollectiveOptions, ranks: int, expected: Optional[Sequence[int]], rc: Optional[int] = None,
           timed_out: bool = False) -> Optional[HccnError]:
-    """Return None if the output proves a good run, or else the error, causes before their consequences.
+    """Return None for a good run, else the error. Causes take precedence over their consequences.
 
-    Good is: a row for every expected size (None: nobody knows which) and the summary, no wrong element, no known error, status 0
-    (``rc`` None: unknown, a log).
+    A run is good if there are a row for every expected size (``expected`` None: the sizes are unknown) and the summary, no wrong element, no known error,
+    and the status is 0 (``rc`` None: a log, whose status is unknown).
     """
     causes = [error for error in report.errors if error.code not in CONSEQUENCES]
     if causes:
         return causes[0]
-    wrong = _alone(report) or _wrong_result(report) or _reduced(report, expected)
+    wrong = _unconnected(report) or _wrong_result(report) or _memory_limited(report, expected)
     if wrong:
         return wrong
     if report.errors:
@@ -119,72 +120,75 @@ def judge(report: NcclReport, options: CollectiveOptions, ranks: int, expected: 
         return timed_out_error("%d size(s) were measured when the run was stopped" % len(report.rows))
     found = [row.size_bytes for row in report.rows]
     wanted = found if expected is None else expected
-    error = _refused(report, rc) or incomplete(_moved(found, wanted, options, ranks), wanted) or _cut(report)
-    return error or _unchecked(report, options) or _ending(report, rc)
+    error = _no_table(report, rc) or incomplete(_unrounded(found, wanted, options, ranks), wanted) or _no_summary(report)
+    return error or _unchecked(report, options) or _exit_error(report, rc)
 
 
-def _alone(report: NcclReport) -> Optional[HccnError]:
+def _unconnected(report: NcclReport) -> Optional[HccnError]:
     if report.tables < 2:
         return None
-    return HccnError("ranks_alone", "%d tables were begun: the processes do not know of each other" % report.tables,
-                     "build nccl-tests with MPI=1, against the MPI of this mpirun; a log must be of one run")
+    return HccnError("ranks_alone", "the output has %d tables: the processes are not connected with each other" % report.tables,
+                     "build nccl-tests with MPI=1 and the MPI of this mpirun; a log must contain one run only")
 
 
 def _wrong_result(report: NcclReport) -> Optional[HccnError]:
-    rows = [row for row in report.rows if any(way.wrong for way in row.ways)]
+    rows = [row for row in report.rows if any(measured.wrong for measured in row.measurements)]
     if not rows and not report.wrong:
-        return _low(report)
-    ways = [name for name in ("out_of_place", "in_place") if any(getattr(row, name) is not None and getattr(row, name).wrong for row in rows)]
-    message = "%d value(s) arrived wrong" % (report.wrong or sum(way.wrong or 0 for row in rows for way in row.ways))
+        return _low_bandwidth(report)
+    variants = [name for name in ("out_of_place", "in_place") if any(getattr(row, name) is not None and getattr(row, name).wrong for row in rows)]
+    message = "%d value(s) were wrong" % (report.wrong or sum(measured.wrong or 0 for row in rows for measured in row.measurements))
     if rows:
-        message += " for %s bytes, %s" % (", ".join(str(row.size_bytes) for row in rows), " and ".join(ways).replace("_", " "))
-    return HccnError("check_failed", message, "nccl-tests adds up the wrong values of all ranks and names none: run once more over fewer hosts until the one "
-                     "is found; then look at its GPUs' ECC counters and Xid errors")
+        message += " for %s bytes, %s" % (", ".join(str(row.size_bytes) for row in rows), " and ".join(variants).replace("_", " "))
+    return HccnError("check_failed", message, "nccl-tests prints the sum of all ranks: repeat the run with fewer hosts to find the host with wrong values; "
+                     "then check the ECC counters and Xid errors of its GPUs")
 
 
-def _low(report: NcclReport) -> Optional[HccnError]:
+def _low_bandwidth(report: NcclReport) -> Optional[HccnError]:
     if not report.average_low:
         return None
     return HccnError("low_bandwidth", "the average bus bandwidth, %g GB/s, is below 90 %% of NCCL_TESTS_MIN_BW" % (report.average or 0.0),
-                     "look for the slow host by runs over fewer hosts")
+                     "find the slow host by runs over fewer hosts, or with isolate")
 
 
-def _reduced(report: NcclReport, expected: Optional[Sequence[int]]) -> Optional[HccnError]:
+_MEMORY_LIMIT = "the memory of the GPU allows at most %d bytes, so larger sizes were not measured"
+
+
+def _memory_limited(report: NcclReport, expected: Optional[Sequence[int]]) -> Optional[HccnError]:
     if report.reduced_to is None or expected is None or not [size for size in expected if size > report.reduced_to]:
         return None
-    return HccnError("memory_limit", "the GPU's memory allows %d bytes at most, larger sizes were left out" % report.reduced_to, "use a smaller end size")
+    return HccnError("memory_limit", _MEMORY_LIMIT % report.reduced_to, "use a smaller end size")
 
 
-def _refused(report: NcclReport, rc: Optional[int]) -> Optional[HccnError]:
+def _no_table(report: NcclReport, rc: Optional[int]) -> Optional[HccnError]:
     """Return the error of a program that ended without a table, by its exit status."""
     if report.rows or not rc or rc not in EXITS:
         return None
-    said = ": " + report.failures[0] if report.failures else ""
-    return HccnError("nccl_tests_%d" % rc, "the program ended with status %d, %s%s" % (rc, EXITS[rc], said), "see the output for the reason")
+    reason = ": " + report.failures[0] if report.failures else ""
+    return HccnError("nccl_tests_%d" % rc, "the program ended with status %d, %s%s" % (rc, EXITS[rc], reason), "see the output for the reason")
 
 
-def _cut(report: NcclReport) -> Optional[HccnError]:
+def _no_summary(report: NcclReport) -> Optional[HccnError]:
     if report.finished:
         return None
     return HccnError("summary_missing", "the output ends without the summary, after %d size(s)" % len(report.rows),
-                     "the program stopped early, or the log was cut; see the output for the reason")
+                     "the program stopped early, or the log is truncated; see the output for the reason")
 
 
-def others(report: NcclReport, ranks: int) -> Optional[HccnError]:
+def rank_mismatch(report: NcclReport, ranks: int) -> Optional[HccnError]:
     """Return an error if another number of ranks took part than requested."""
     if report.ranks is None or report.ranks == ranks:
         return None
-    return HccnError("ranks_differ", "%d ranks took part, %d were asked for" % (report.ranks, ranks), "see the list of devices in the output")
+    return HccnError("ranks_differ", "%d ranks took part, but %d were requested" % (report.ranks, ranks), "see the list of devices in the output")
 
 
 def _unchecked(report: NcclReport, options: CollectiveOptions) -> Optional[HccnError]:
     """Return an error if a requested check was not made. Some operations are never checked in place."""
     if not options.check or all(row.out_of_place is None or row.out_of_place.wrong is not None for row in report.rows):
         return None
-    return HccnError("not_checked", "the results were not checked, though a check was asked for", "nccl-tests was run with -c 0")
+    return HccnError("not_checked", "the results were not checked, although a check was requested", "nccl-tests was run with -c 0")
 
 
-def _ending(report: NcclReport, rc: Optional[int]) -> Optional[HccnError]:
+def _exit_error(report: NcclReport, rc: Optional[int]) -> Optional[HccnError]:
     if report.failures:
         return HccnError("tool_failed", beginning(report.failures[0], 300))
     if rc:
@@ -194,49 +198,49 @@ def _ending(report: NcclReport, rc: Optional[int]) -> Optional[HccnError]:
 
 
 def bus_factor(operation: str, ranks: int) -> float:
-    """Return the factor from algorithm to bus bandwidth (doc/PERFORMANCE.md and each operation's getBw)."""
+    """Return the factor from algorithm bandwidth to bus bandwidth (doc/PERFORMANCE.md and getBw of each operation)."""
     if operation in ("broadcast", "reduce", "sendrecv", "hypercube"):
         return 1.0
     return (2.0 if operation == "all_reduce" else 1.0) * (ranks - 1) / ranks
 
 
 def samples(report: NcclReport, operation: str, ranks: int, iterations: Optional[int]) -> List[Dict[str, Any]]:
-    """Return the samples of the record: the out of place run of each size, and ``in_place`` with the same keys where it was measured."""
+    """Return the samples of the record: the values out of place of each size, and ``in_place`` with the same keys if it was measured."""
     found = []
     for row in report.rows:
-        ways = row.ways
-        if not ways:
+        measurements = row.measurements
+        if not measurements:
             continue
         sample: Dict[str, Any] = {"size_bytes": row.size_bytes, "iterations": iterations}
-        sample.update(_figures(row, ways[0], operation, ranks))
+        sample.update(_values(row, measurements[0], operation, ranks))
         if row.out_of_place is not None and row.in_place is not None:
-            sample["in_place"] = _figures(row, row.in_place, operation, ranks)
+            sample["in_place"] = _values(row, row.in_place, operation, ranks)
         found.append({key: value for key, value in sample.items() if value is not None})
     return found
 
 
-def _figures(row: NcclRow, way: Measured, operation: str, ranks: int) -> Dict[str, Any]:
-    figures: Dict[str, Any] = {"check": "NULL" if way.wrong is None else "failed" if way.wrong else "success"}
-    if way.wrong:
-        figures["wrong"] = int(way.wrong)
-    if not math.isfinite(way.time_us) or way.time_us <= 0:
-        return figures
-    # hypercube counts what leaves a rank.
+def _values(row: NcclRow, measured: Measured, operation: str, ranks: int) -> Dict[str, Any]:
+    values: Dict[str, Any] = {"check": "NULL" if measured.wrong is None else "failed" if measured.wrong else "success"}
+    if measured.wrong:
+        values["wrong"] = int(measured.wrong)
+    if not math.isfinite(measured.time_us) or measured.time_us <= 0:
+        return values
+    # The bandwidth of hypercube counts only the data that leaves a rank.
     share = (ranks - 1) / float(ranks) if operation == "hypercube" else 1.0
-    computed = row.size_bytes * share / way.time_us / 1000.0
-    algbw = way.algbw_gbyte_s if way.algbw_gbyte_s >= PRECISE_GBYTE_S else rounded(computed)
-    busbw = way.busbw_gbyte_s if way.busbw_gbyte_s >= PRECISE_GBYTE_S else rounded(computed * bus_factor(operation, ranks))
-    figures.update(time_us=way.time_us, algbw_gbyte_s=algbw, busbw_gbyte_s=busbw)
-    return figures
+    computed = row.size_bytes * share / measured.time_us / 1000.0
+    algbw = measured.algbw_gbyte_s if measured.algbw_gbyte_s >= PRECISE_GBYTE_S else rounded(computed)
+    busbw = measured.busbw_gbyte_s if measured.busbw_gbyte_s >= PRECISE_GBYTE_S else rounded(computed * bus_factor(operation, ranks))
+    values.update(time_us=measured.time_us, algbw_gbyte_s=algbw, busbw_gbyte_s=busbw)
+    return values
 
 
 HOMES = ("/opt/nccl-tests", "/opt/nccl_tests", "/usr/local/nccl-tests")
-"""Where images and cloud machines have it built; the project itself names none."""
+"""Folders that container images and cloud providers use; nccl-tests itself has no installation folder."""
 CUDA_LIBRARIES = ("/usr/local/cuda/lib64",)
 
 
 class NcclTests(Tool):
-    """The programs of nccl-tests, one process for ``gpus_per_process`` GPUs."""
+    """The programs of nccl-tests, with one process per ``gpus_per_process`` GPUs."""
 
     name = "nccl-tests"
     missing = "nccl_tests_missing"
@@ -257,35 +261,35 @@ class NcclTests(Tool):
     def processes_per_host(self, options: CollectiveOptions) -> int:
         return options.ranks_per_host // gpus_per_process(options)
 
-    def places(self, operation: str, environment: Mapping[str, str]) -> List[str]:
+    def default_paths(self, operation: str, environment: Mapping[str, str]) -> List[str]:
         search = [folder for folder in environment.get("PATH", os.defpath).split(os.pathsep) if folder]
-        return [os.path.join(folder, self.program(operation)) for folder in search] + [path for home in HOMES for path in self.inside(home, operation)]
+        return [os.path.join(folder, self.program(operation)) for folder in search] + [path for home in HOMES for path in self.paths_in(home, operation)]
 
-    def inside(self, folder: str, operation: str) -> List[str]:
+    def paths_in(self, folder: str, operation: str) -> List[str]:
         return [os.path.join(folder, "build", self.program(operation)), os.path.join(folder, self.program(operation))]
 
-    def start_folder(self, program: str) -> str:
+    def working_directory(self, program: str) -> str:
         return os.path.dirname(program)
 
     def libraries(self, program: str) -> List[str]:
         return list(CUDA_LIBRARIES)
 
-    def refuse_work(self, smi: str, options: CollectiveOptions) -> None:
-        nvidia_smi.refuse_work(smi)
+    def refuse_if_busy(self, smi: str, options: CollectiveOptions) -> None:
+        nvidia_smi.refuse_if_busy(smi)
 
     def find_errors(self, stdout: str, stderr: str) -> List[HccnError]:
         return find_errors(stdout, stderr)
 
-    def reducing(self, operation: str) -> bool:
+    def has_reduction(self, operation: str) -> bool:
         return operation in REDUCING
 
-    def judge_run(self, ending: Ending, options: CollectiveOptions, ranks: int) -> Judged:
-        report = nccl_output.parse_text(ending.stdout, ending.stderr)
-        error = judge(report, options, ranks, _expected(options), ending.rc, ending.timed_out) or others(report, ranks)
+    def judge_run(self, finished: FinishedRun, options: CollectiveOptions, ranks: int) -> Judged:
+        report = nccl_output.parse_text(finished.stdout, finished.stderr)
+        error = judge(report, options, ranks, _expected(options), finished.rc, finished.timed_out) or rank_mismatch(report, ranks)
         return _judged(report, error, options, ranks, options.iterations)
 
-    def judge_log(self, ending: Ending, options: CollectiveOptions, ranks: Optional[int], sizes_given: bool) -> Judged:
-        report = nccl_output.parse_json(ending.stdout) if nccl_output.is_json(ending.stdout) else nccl_output.parse_text(ending.stdout)
+    def judge_log(self, finished: FinishedRun, options: CollectiveOptions, ranks: Optional[int], sizes_given: bool) -> Judged:
+        report = nccl_output.parse_json(finished.stdout) if nccl_output.is_json(finished.stdout) else nccl_output.parse_text(finished.stdout)
         whole = ranks or report.ranks or options.ranks_per_host
         error = judge(report, options, whole, _expected(options) if sizes_given else None)
         return _judged(report, error, options, whole, None)
@@ -295,14 +299,15 @@ def _expected(options: CollectiveOptions) -> Sequence[int]:
     return expected_sizes(parse_size(options.begin), parse_size(options.end), options.factor)
 
 
-def _judged(report: NcclReport, error: Optional[HccnError], options: CollectiveOptions, ranks: int, asked: Optional[int]) -> Judged:
+def _judged(report: NcclReport, error: Optional[HccnError], options: CollectiveOptions, ranks: int, requested: Optional[int]) -> Judged:
     warnings = []
     if report.reduced_to is not None and error is None:
-        warnings.append("the GPU's memory allows %d bytes at most, larger sizes were left out" % report.reduced_to)
-    found = samples(report, options.operation, ranks, report.asked.get("iterations", asked))
-    # Whose result was wrong nobody tells; that it is one of this host's is known where there is no other.
+        warnings.append(_MEMORY_LIMIT % report.reduced_to)
+    found = samples(report, options.operation, ranks, report.requested.get("iterations", requested))
+    # The output does not name the rank with the wrong result. If there is only one host, it is a rank of that host.
     wrong = (0,) if error is not None and error.code == "check_failed" and ranks <= options.ranks_per_host else ()
-    return Judged(error, found, ranks, tuple(warnings), report.asked, report.hosts, report.version, wrong)
+    return Judged(error=error, samples=found, ranks=ranks, warnings=tuple(warnings), reported_options=report.requested, hosts=report.hosts,
+                  version=report.version, wrong_ranks=wrong)
 
 
 NCCL_TESTS = NcclTests()

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""Find out by nvidia-smi whether GPUs of this host are at work."""
+"""Find out with nvidia-smi whether GPUs of this host are busy."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ SECONDS = 30
 _QUERY = ["--query-compute-apps=pid,process_name", "--format=csv,noheader"]
 
 
-def refuse_work(nvidia_smi: str) -> None:
+def refuse_if_busy(nvidia_smi: str) -> None:
     """Raise HccnError ``device_busy`` if a process computes on a GPU of this host, ``busy_unknown`` if nvidia-smi does not report it.
 
-    A host without nvidia-smi has no GPU that it could disturb.
+    Without nvidia-smi the host has no GPU, and nothing is raised.
     """
     try:
         result = process.run([nvidia_smi] + _QUERY, SECONDS)
@@ -28,12 +28,12 @@ def refuse_work(nvidia_smi: str) -> None:
             return
         raise
     if result.rc != 0 or result.timed_out:
-        said = (result.stdout + result.stderr).strip().splitlines()
-        raise HccnError("busy_unknown", "whether the GPUs are at work cannot be told: %s" % (said[0] if said else "nvidia-smi does not answer"),
-                        "give the path of nvidia-smi, or set allow_busy: true if you know that they are idle")
+        lines = (result.stdout + result.stderr).strip().splitlines()
+        raise HccnError("busy_unknown", "nvidia-smi does not report whether the GPUs are busy: %s" % (lines[0] if lines else "it does not answer"),
+                        "give the path of nvidia-smi, or set allow_busy: true if you know that the GPUs are idle")
     running = parse(result.stdout)
     if running:
-        raise HccnError("device_busy", "the GPUs are at work: %s" % ", ".join(running), BUSY_HINT)
+        raise HccnError("device_busy", "the GPUs are busy: %s" % ", ".join(running), BUSY_HINT)
 
 
 def parse(stdout: str) -> List[str]:

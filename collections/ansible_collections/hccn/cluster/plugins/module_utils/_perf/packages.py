@@ -3,7 +3,7 @@
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
 """Name the package that contains a tool, and the command that installs it on this host. Nothing is installed here.
 
-The package manager decides, not the distribution's name: openEuler and Kylin take dnf (older ones yum), Debian and Ubuntu apt-get.
+Packages are chosen by the package manager, not by the name of the distribution: openEuler and Kylin use dnf (older releases yum), Debian and Ubuntu apt-get.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ _RPM: Mapping[str, Tuple[str, ...]] = {
     PERFTEST: ("perftest",), IPERF3: ("iperf3",), MPICH: ("mpich",), OPENMPI: ("openmpi",), RDMA: ("rdma-core", "libibverbs")}
 
 _NAME = re.compile(r"[A-Za-z0-9@/][A-Za-z0-9@/+._:~=*-]*")
-"""Names, also with a version, an architecture or a path of the package managers above."""
+"""Names of packages, optionally with a version, an architecture or a path in the syntax of these package managers."""
 _OS_RELEASE = re.compile(r"^(ID|VERSION_ID|PRETTY_NAME)=(.*)$", re.MULTILINE)
 
 
 class Manager(NamedTuple):
-    """``name`` as Ansible calls it; ``install``: argv before the packages; ``packages`` by tool."""
+    """``name``: as in Ansible; ``install``: argv before the packages; ``packages``: names of packages by tool."""
 
     name: str
     install: Tuple[str, ...]
@@ -44,22 +44,22 @@ MANAGERS = (
 
 
 def manager(path: Optional[str] = None) -> Optional[Manager]:
-    """Return the package manager of this host, found by its program; ``path`` in place of PATH."""
+    """Return the package manager whose program is on this host, searched for in ``path`` or PATH."""
     return next((known for known in MANAGERS if shutil.which(known.install[0], path=path)), None)
 
 
 def check(own: Mapping[str, Sequence[str]]) -> None:
-    """The option ``packages``. Raises InputError for what no package is called: a name that begins with "-" would be an option of the package manager."""
+    """Check the option ``packages``. Raises InputError for invalid names: one that begins with "-" would be an option of the package manager."""
     for tool, wanted in own.items():
         if not isinstance(wanted, (list, tuple)):
-            raise InputError("packages.%s is to be a list of names" % tool)
+            raise InputError("packages.%s must be a list of names" % tool)
         for name in wanted:
             if not isinstance(name, str) or not _NAME.fullmatch(name):
-                raise InputError("packages.%s: %r is no name of a package" % (tool, name))
+                raise InputError("packages.%s: %r is not a valid name of a package" % (tool, name))
 
 
 def names(tools: Iterable[str], by: Optional[Manager], own: Mapping[str, Sequence[str]]) -> Tuple[str, ...]:
-    """Return the packages of the tools, each once; ``own``: the site's names, by tool, before those known here."""
+    """Return the packages of the tools without duplicates. ``own``: names of the site by tool, which take precedence over those of the distribution."""
     found: Dict[str, None] = {}
     for tool in tools:
         found.update(dict.fromkeys(own.get(tool) or (by.packages[tool] if by else ())))
@@ -67,7 +67,7 @@ def names(tools: Iterable[str], by: Optional[Manager], own: Mapping[str, Sequenc
 
 
 def command(by: Optional[Manager], packages: Sequence[str]) -> Tuple[str, ...]:
-    """Return argv that installs the packages; empty if there are none, or no known package manager."""
+    """Return argv that installs the packages; empty if there are none, or if there is no supported package manager."""
     return by.install + tuple(packages) if by and packages else ()
 
 

@@ -3,9 +3,9 @@
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
 """linux-rdma/perftest between hosts: a server on one RDMA device, a client on another, which prints the result.
 
-Both get the same options, since perftest notices few differences. It holds all output back until it ends, a server serves one client, and a client does
-not notice that its server died: readiness is read off the listening socket, and the one who starts it sets the deadline. Never ``-R`` (rdma_cm): it has
-no listening TCP socket.
+Both sides get the same options, since perftest detects few differences. It prints nothing before it ends, a server serves one client, and a client does
+not notice that its server has crashed. So the listening socket shows whether a server is ready, and the caller sets a deadline. ``-R`` (rdma_cm) is
+never used, since it has no listening TCP socket.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from .._core.process import Result
 from . import perftest_options, perftest_report, perftest_text
 from .host_server import HostServer
 from .perftest_options import MTUS, Limit, Options
-from .perftest_report import Asked
+from .perftest_report import RequestedTest
 from .rdma_device import MAX_GID_INDEX, RdmaDevice
 
 BASE_PORT = 18515
-"""perftest's own default; each device listens at this plus its number, so that all devices of a host can be tested at once."""
+"""The default of perftest. The server of a device listens on this port plus the number of the device, so all devices of a host can be tested at once."""
 
 LIMITS: Tuple[Limit, ...] = (
     Limit("size_bytes", "-s", 1, 2147483647),
@@ -31,7 +31,7 @@ LIMITS: Tuple[Limit, ...] = (
     Limit("mtu", "-m", MTUS[0], MTUS[-1]),
     Limit("traffic_class", "--tclass", 0, 255),
 )
-"""Tried on 4.5 and 25.01. Values of -m and --tclass outside these they take and do not mean; a day is this collection's limit."""
+"""Tested with 4.5 and 25.01, which accept but misinterpret values of -m and --tclass outside of these limits. The limit of a day is of this collection."""
 
 _OF_BOTH_ENDS = perftest_text.OF_BOTH_ENDS | {perftest_report.TIMEOUT, perftest_report.OPTIONS_DIFFER, "no_rows", "no_traffic"}
 
@@ -44,7 +44,7 @@ def validate(options: Options) -> None:
 def arguments(options: Options, rdma_device: RdmaDevice, port: int, address: str) -> Tuple[str, ...]:
     """Return the command line of the server at ``address``; the client appends ``address`` to it.
 
-    Bandwidth is asked for in Gbit/s, of both ends. ``-F``: no warnings about the CPU's clock in between.
+    Both sides report bandwidth in Gbit/s. ``-F`` suppresses warnings about the CPU frequency.
     """
     words = [options.program, "-d", rdma_device.port.device, "-i", "%d" % rdma_device.port.port]
     words += [] if rdma_device.gid_index is None else ["-x", "%d" % rdma_device.gid_index]
@@ -54,10 +54,10 @@ def arguments(options: Options, rdma_device: RdmaDevice, port: int, address: str
 
 
 class Perftest(HostServer):
-    """perftest as the pair runner uses it, on the RDMA devices of a host."""
+    """perftest on the RDMA devices of a host, with the interface that the pair runner requires."""
 
     def __init__(self, options: Options, rdma_devices: Mapping[int, RdmaDevice], version: str = "", base_port: int = BASE_PORT) -> None:
-        """``rdma_devices``: those of this host, by device number of the plan. Raises InputError."""
+        """``rdma_devices``: the devices of this host by their numbers in the plan. Raises InputError."""
         validate(options)
         self._options = options
         self._rdma_devices = rdma_devices
@@ -73,7 +73,7 @@ class Perftest(HostServer):
         return None
 
     def about(self, device: int) -> Mapping[str, Any]:
-        """Return the ``context`` of a record for this device. The line rate is omitted for software RoCE, which invents one."""
+        """Return the ``context`` of a record for this device, without the line rate for software RoCE, which reports a fictitious one."""
         port = self._rdma_devices[device].port
         found = {"driver": port.driver, "firmware": port.firmware, "line_rate_gbit_s": port.rate_gbit_s if port.pci_address else None}
         return {name: value for name, value in found.items() if value is not None}
@@ -85,7 +85,7 @@ class Perftest(HostServer):
         return {"tool": tool, "operation": options.operation, "measure": options.measure, "options": options.as_dict()}
 
     def server(self, device: int, address: str) -> Tuple[str, ...]:
-        """Return argv of the server on ``device``, whose address it is."""
+        """Return argv of the server on ``device``, which has ``address``."""
         return arguments(self._options, self._rdma_devices[device], self.port(device), address)
 
     def client(self, device: int, address: str, target: int) -> Tuple[str, ...]:
@@ -107,5 +107,5 @@ class Perftest(HostServer):
     def samples(self, result: Result, device: int) -> List[Dict[str, object]]:
         """Return the samples of a client that finished on ``device``. Raises HccnError."""
         rdma_device = self._rdma_devices[device]
-        asked = Asked(self._options, rdma_device.port.device, rdma_device.gid_index, rdma_device.link_type)
-        return [row.as_sample() for row in perftest_report.judged(result, asked)]
+        requested = RequestedTest(options=self._options, device=rdma_device.port.device, gid_index=rdma_device.gid_index, link_type=rdma_device.link_type)
+        return [row.as_sample() for row in perftest_report.judged(result, requested)]

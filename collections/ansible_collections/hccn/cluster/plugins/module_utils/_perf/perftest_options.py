@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""The options of a perftest that linux-rdma/perftest and that of the NPU (roce_test) have in common, and their limits."""
+"""The options that linux-rdma/perftest and the perftest of the NPU (roce_test) have in common, and their limits."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from .._core.errors import InputError
 OPERATIONS = ("write", "read", "send")
 MEASURES = ("bandwidth", "latency")
 MTUS = (256, 512, 1024, 2048, 4096)
-"""The values of enum ibv_mtu. No release refuses other values on its command line."""
+"""The values of enum ibv_mtu. No release rejects other values on its command line."""
 
 ALL_SIZES = tuple(2 ** power for power in range(1, 24))
 """The sizes that ``-a`` measures, in bytes."""
 
 
 class Limit(NamedTuple):
-    """``name``: the field of Options."""
+    """The range of an option. ``name`` is the field of Options."""
 
     name: str
     flag: str
@@ -47,7 +47,7 @@ class Options:
 
     @property
     def program(self) -> str:
-        """The test's name: ``ib_write_bw``, ``ib_send_lat``, ..."""
+        """The name of the test: ``ib_write_bw``, ``ib_send_lat``, ..."""
         return "ib_%s_%s" % (self.operation, "bw" if self.measure == "bandwidth" else "lat")
 
     def as_dict(self) -> Dict[str, Any]:
@@ -67,27 +67,28 @@ class Options:
 def validate(options: Options, tool: str, limits: Sequence[Limit]) -> None:
     """Raise InputError for options that ``tool`` would refuse or silently ignore."""
     if options.operation not in OPERATIONS or options.measure not in MEASURES:
-        raise InputError("%s knows the operations %s and the measures %s" % (tool, ", ".join(OPERATIONS), ", ".join(MEASURES)))
+        raise InputError("%s supports the operations %s and the measures %s" % (tool, ", ".join(OPERATIONS), ", ".join(MEASURES)))
     for name, flag, low, high in limits:
         value = getattr(options, name)
         if value is not None and not low <= value <= high:
-            raise InputError("%s is %d, but %s takes %d to %d (%s)" % (name, value, tool, low, high, flag))
+            raise InputError("%s is %d, but %s accepts %d to %d (%s)" % (name, value, tool, low, high, flag))
     if options.source_port is not None and "source_port" not in [limit.name for limit in limits]:
-        raise InputError("source_port means nothing to %s, whose queue pairs choose it" % tool, "take another number of queue pairs")
+        raise InputError("source_port has no effect with %s, which chooses the source ports of its queue pairs itself" % tool,
+                         "change the number of queue pairs (qps) instead")
     if options.mtu is not None and options.mtu not in MTUS:
-        raise InputError("mtu is %d, but RDMA knows %s only" % (options.mtu, ", ".join(map(str, MTUS))))
+        raise InputError("mtu is %d, but RDMA supports only %s" % (options.mtu, ", ".join(map(str, MTUS))))
     if options.iterations is not None and options.duration_s is not None:
-        raise InputError("iterations and duration exclude each other")
+        raise InputError("iterations and duration are mutually exclusive")
     if options.all_sizes and (options.size_bytes is not None or options.duration_s is not None):
-        raise InputError("all sizes cannot be measured with one size or a duration given")
+        raise InputError("all sizes cannot be measured if one size or a duration is given")
     if options.measure == "latency" and (options.qps or 1) > 1:
-        raise InputError("latency is measured with one queue pair only")
+        raise InputError("latency can only be measured with one queue pair")
     if options.measure == "latency" and options.bidirectional:
-        raise InputError("latency is not measured in both directions at once")
+        raise InputError("latency cannot be measured in both directions at once")
 
 
 def words(options: Options, limits: Sequence[Limit], both: str = "-b") -> List[str]:
-    """Return the options as words of a command line, the same on both sides. ``both``: the flag for both directions at once."""
+    """Return the options as command line arguments, the same on both sides. ``both``: the flag for both directions at once."""
     found = ["-a"] if options.all_sizes else []
     found += [both] if options.bidirectional else []
     for name, flag, _low, _high in limits:

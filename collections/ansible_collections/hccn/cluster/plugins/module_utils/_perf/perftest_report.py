@@ -3,10 +3,10 @@
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
 """Judge the report of a finished perftest: whether the requested test ran, and whether it succeeded.
 
-Exit status 0 proves little: the two ends may be given different sizes, iterations, directions or units, and both end with 0 and print the
-client's. So what ran is read back from the report. The printed unit is believed of the end that printed it, and only if the message rate agrees.
+Exit status 0 is not sufficient: if the two sides have different sizes, iterations, directions or units, both exit with 0 and print the values of the
+client. So the report is compared with the requested test, and the printed unit with the message rate.
 
-The table is read, not the file of ``--out_json``: that of 4.5 is no JSON, with ``-a`` it holds the last size only, and it names no unit.
+The table is parsed instead of the file of ``--out_json``: in 4.5 the file is not JSON, with ``-a`` it contains the last size only, and it has no unit.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from .._core.errors import HccnError
 from .._core.numbers import count_of
 from .._core.process import Result
 from . import perftest_text
+from .host_server import KILLED_HINT
 from .perftest_options import ALL_SIZES, Options
 from .perftest_text import PerftestRow
 
@@ -31,9 +32,9 @@ _PROGRAMS = {"RDMA_Write": "write", "RDMA_Read": "read", "Send": "send"}
 _VERSION = re.compile(r"Version: (\d+(?:\.\d+)+)")
 _NUMBER = re.compile(r"\d+")
 _RATE_FACTOR = 4.0
-"""MiB/s taken for Gbit/s are 119 times too much; what rounding of small figures does is far less than this."""
+"""MiB/s taken for Gbit/s are wrong by a factor of 119; rounding of small values changes them by far less than this factor."""
 _SMALLEST_RATE = 0.000002
-"""Message rates have six decimals: below this they tell nothing."""
+"""Message rates have six decimals, so smaller ones are too inaccurate to compare."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,7 @@ class PerftestReport:
 
 
 @dataclass(frozen=True)
-class Asked:
+class RequestedTest:
     """The requested test of one side: the options, and the RDMA device with its GID (None: chosen by perftest) and its link type as perftest names it."""
 
     options: Options
@@ -70,7 +71,7 @@ def parse(text: str) -> PerftestReport:
         if " address: " not in line and not line.lstrip().startswith("GID:"):
             settings.update(_SETTING.findall(line))
     program = "ib_%s_%s" % (_PROGRAMS[title.group(1)], "bw" if title.group(3) == "BW" else "lat") if title else None
-    return PerftestReport(program, bool(title and title.group(2)), settings, perftest_text.parse_rows(mark + table))
+    return PerftestReport(program=program, bidirectional=bool(title and title.group(2)), settings=settings, rows=perftest_text.parse_rows(mark + table))
 
 
 def parse_version(text: str) -> str:
@@ -82,19 +83,19 @@ def parse_version(text: str) -> str:
 def error_of(result: Result) -> Optional[HccnError]:
     """Return why a perftest failed, or None, for either side. The report of a server need not contain a table."""
     if result.timed_out:
-        return HccnError(TIMEOUT, "no end within %.0f s: %s" % (result.duration_s, " ".join(result.argv)),
-                         "the other end may have died, hung, or been given other options; perftest holds its output back, so it is lost")
+        return HccnError(TIMEOUT, "perftest did not end within %.0f s: %s" % (result.duration_s, " ".join(result.argv)),
+                         "the other side may have crashed, hung, or been started with other options; the output is lost, since perftest prints it at its end")
     if result.rc < 0 or result.rc in (137, 143):
         number = -result.rc if result.rc < 0 else result.rc - 128
-        return HccnError("tool_killed", "%s was ended by signal %d" % (result.argv[0], number), "who or what ended it on that host?")
+        return HccnError("tool_killed", "%s was ended by signal %d" % (result.argv[0], number), KILLED_HINT)
     error = perftest_text.failure_in(result.stderr) or perftest_text.failure_in(result.stdout)
     if error is None and result.rc != 0:
-        words = perftest_text.first_words(result.stderr or result.stdout)
-        error = HccnError("tool_failed", "%s ended with status %d: %s" % (result.argv[0], result.rc, words))
+        reason = perftest_text.first_words(result.stderr or result.stdout)
+        error = HccnError("tool_failed", "%s ended with status %d: %s" % (result.argv[0], result.rc, reason))
     return error
 
 
-def judged(result: Result, asked: Asked) -> Tuple[PerftestRow, ...]:
+def judged(result: Result, requested: RequestedTest) -> Tuple[PerftestRow, ...]:
     """Return the rows of a finished client. Raises HccnError, also where the test that ran is not the requested one."""
     error = error_of(result)
     if error is not None:
@@ -103,23 +104,23 @@ def judged(result: Result, asked: Asked) -> Tuple[PerftestRow, ...]:
     if not report.rows:
         raise HccnError("no_rows", "%s ended without a result: %s" % (result.argv[0], perftest_text.first_words(result.stderr or result.stdout)))
     if any(row.bandwidth_gbit_s == 0 for row in report.rows):
-        raise HccnError("no_traffic", "perftest reports a bandwidth of 0", "nothing moved between the two ends")
-    differences = differing(report, asked) + [text for row in report.rows for text in _wrong_unit(row)]
+        raise HccnError("no_traffic", "perftest reports a bandwidth of 0", "no data arrived on the other side")
+    differences = differing(report, requested) + [text for row in report.rows for text in _wrong_unit(row)]
     if differences:
-        raise HccnError(OPTIONS_DIFFER, "something else than asked for was measured: %s" % "; ".join(differences),
-                        "both ends need the same test and options, and the port must carry them")
+        raise HccnError(OPTIONS_DIFFER, "perftest did not measure what was requested: %s" % "; ".join(differences),
+                        "both sides need the same test and options, and the port must support them")
     return report.rows
 
 
-def differing(report: PerftestReport, asked: Asked) -> List[str]:
+def differing(report: PerftestReport, requested: RequestedTest) -> List[str]:
     """Return a sentence for each difference between the requested test and the one that ran. Values that the report lacks are not judged."""
-    options = asked.options
+    options = requested.options
     pairs: Sequence[Tuple[str, object, object]] = (
         ("test", options.program, report.program),
         ("bidirectional", options.bidirectional, report.bidirectional if report.program else None),
-        ("device", asked.device, report.settings.get("Device")),
-        ("link type", asked.link_type, report.settings.get("Link type")),
-        ("gid_index", asked.gid_index, report.number("GID index")),
+        ("device", requested.device, report.settings.get("Device")),
+        ("link type", requested.link_type, report.settings.get("Link type")),
+        ("gid_index", requested.gid_index, report.number("GID index")),
         ("qps", options.qps or 1, report.number("Number of qps")),
         ("mtu", options.mtu, report.number("Mtu")),
         ("connection", "RC", report.settings.get("Connection type")),
@@ -135,7 +136,7 @@ def _differing_rows(rows: Sequence[PerftestRow], options: Options) -> List[str]:
     if None not in sizes and measured != sizes:
         found.append("sizes %s, not %s" % (_range(measured), _range(sizes)))
     if options.iterations is not None:
-        total = options.iterations * (options.qps or 1)  # perftest counts those of all queue pairs together
+        total = options.iterations * (options.qps or 1)  # perftest prints the sum of all queue pairs
         found += ["%d iterations, not %d" % (row.iterations, total) for row in rows if row.iterations != total][:1]
     return found
 
@@ -145,11 +146,11 @@ def _range(sizes: Sequence[Optional[int]]) -> str:
 
 
 def _wrong_unit(row: PerftestRow) -> List[str]:
-    """perftest prints the client's figure under the unit of the end that prints: with one end in MiB/s that is a lie."""
+    """Return a sentence if the bandwidth does not agree with the message rate: a side that was started in MiB/s prints the Gbit/s of the client as MiB/s."""
     if row.bandwidth_gbit_s is None or row.messages_mpps is None or row.messages_mpps < _SMALLEST_RATE:
         return []
     by_messages = row.messages_mpps * row.size_bytes * 8 / 1000
     if 1 / _RATE_FACTOR < row.bandwidth_gbit_s / by_messages < _RATE_FACTOR:
         return []
-    return ["%g Gbit/s, but %g million messages a second of %d bytes (%.3g Gbit/s)" % (
+    return ["%g Gbit/s, but %g million messages per second of %d bytes (%.3g Gbit/s)" % (
         row.bandwidth_gbit_s, row.messages_mpps, row.size_bytes, by_messages)]

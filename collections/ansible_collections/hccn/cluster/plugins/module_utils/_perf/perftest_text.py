@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""The report of linux-rdma/perftest, which the NPU's own perftest (roce_test) prints too: the table, and what it says when it fails.
+"""Parse the report of linux-rdma/perftest: its table and its error texts. The perftest of the NPU (roce_test) prints the same report.
 
-Columns are taken from the heading, since versions differ in width, unit and number of columns: "MB/sec" and "MiB/sec" both are 2^20
-bytes a second, "Gb/sec" is 10^9 bits. Warnings may stand between heading and rows. The table may be there although the test failed.
+Columns are read from the heading, since versions differ in width, unit and number of columns: "MB/sec" and "MiB/sec" are both 2^20
+bytes per second, "Gb/sec" is 10^9 bits per second. Warnings may occur between heading and rows. A failed test may print a table, too.
 """
 
 from __future__ import annotations
@@ -32,50 +32,51 @@ class Failure(NamedTuple):
 CONNECTION_REFUSED = "connection_refused"
 PEER_ENDED = "peer_ended"
 
-_PACKETS = "packets do not come through: check cable, switch port, MTU and PFC of both ends"
-_COUNTERS = "the transfer was broken off: look at the counters of both ends"
-_DRIVER = "is the driver loaded? see hccn.cluster.rdma_info"
-_NO_SUBNET_MANAGER = "the link is there, but the port is not active: on InfiniBand, is a subnet manager running?"
-_MEMLOCK = "the limit of locked memory is too low (ulimit -l), or the size too large"
-_OTHER_END = "see what the other end says; both ends need the same test and options"
+_PACKETS = "packets are lost: check cable, switch port, MTU and PFC on both sides"
+_COUNTERS = "the transfer was interrupted: check the counters on both sides"
+_DRIVER = "check that the driver is loaded; see hccn.cluster.rdma_info"
+_NO_SUBNET_MANAGER = "the link is up, but the port is not active: on InfiniBand, check that a subnet manager is running"
+_MEMLOCK = "the limit of locked memory is too low (ulimit -l), or the size is too large"
+_OTHER_SIDE = "see the error of the other side; both sides need the same test and options"
 
-# Source: linux-rdma/perftest up to 6.29, and runs of 4.5 and 25.01. The specific texts first.
+# Source: linux-rdma/perftest up to 6.29, and runs of 4.5 and 25.01. Specific texts come before general ones.
 FAILURES: Tuple[Failure, ...] = (
     Failure("Couldn't connect to", CONNECTION_REFUSED,
-            "the server was not up yet, or its port is blocked: check route and firewall, and server_start_delay"),
-    Failure("Couldn't listen to port", "port_in_use", "another perftest listens there: end it, or take another port", True),
+            "the server was not running yet, or its port is blocked: check route and firewall, or raise server_start_delay"),
+    Failure("Couldn't listen to port", "port_in_use", "another perftest listens on this port: end it, or use another port", here=True),
     Failure("Failed status 12", "retry_exceeded", _PACKETS),
     Failure("Failed status-transport retry counter exceeded", "retry_exceeded", _PACKETS),
     Failure("Completion with error", "completion_error", _COUNTERS),
     Failure("to RTR", "connect_failed", "no route between the two ports, or a wrong GID: check addresses, gateways and gid_index"),
-    Failure("Found Incompatibility issue with GID types", "gid_mismatch", "both ends need an IPv4 or both an IPv6 GID of the same RoCE version"),
-    Failure("state is Down", "port_down", "check cable, optical module and switch port", True),
-    Failure("state is Init", "port_down", _NO_SUBNET_MANAGER, True),
-    Failure("state is Armed", "port_down", _NO_SUBNET_MANAGER, True),
-    Failure("Is SM running?", "port_down", _NO_SUBNET_MANAGER, True),
-    Failure("No IB devices found", "no_rdma_device", _DRIVER, True),
-    Failure("IB device ", "no_rdma_device", _DRIVER, True),
-    Failure("Did not detect devices", "no_rdma_device", _DRIVER, True),
-    Failure("Unable to query port", "no_rdma_port", "the device has no such port: see hccn.cluster.rdma_info", True),
-    Failure("Couldn't allocate MR", "memory_registration", _MEMLOCK, True),
-    Failure("Failed to create MR", "memory_registration", _MEMLOCK, True),
-    Failure("BW result is below bw limit", "below_limit", "the measured bandwidth misses the limit that perftest was given"),
-    Failure("Can't produce a report", "clock_not_measured", "the host was too busy to measure its own clock: run it again on idle cores", True),
-    Failure("Failed to exchange ", PEER_ENDED, _OTHER_END),
-    Failure("Failed to sync between server and client", PEER_ENDED, _OTHER_END),
-    Failure("Unable to read from socket/rdma_cm", PEER_ENDED, _OTHER_END),
-    Failure("Failed to close connection between server and client", PEER_ENDED, _OTHER_END),
+    Failure("Found Incompatibility issue with GID types", "gid_mismatch", "both sides need a GID of the same RoCE version and address family"),
+    Failure("state is Down", "port_down", "check cable, optical module and switch port", here=True),
+    Failure("state is Init", "port_down", _NO_SUBNET_MANAGER, here=True),
+    Failure("state is Armed", "port_down", _NO_SUBNET_MANAGER, here=True),
+    Failure("Is SM running?", "port_down", _NO_SUBNET_MANAGER, here=True),
+    Failure("No IB devices found", "no_rdma_device", _DRIVER, here=True),
+    Failure("IB device ", "no_rdma_device", _DRIVER, here=True),
+    Failure("Did not detect devices", "no_rdma_device", _DRIVER, here=True),
+    Failure("Unable to query port", "no_rdma_port", "the device has no such port: see hccn.cluster.rdma_info", here=True),
+    Failure("Couldn't allocate MR", "memory_registration", _MEMLOCK, here=True),
+    Failure("Failed to create MR", "memory_registration", _MEMLOCK, here=True),
+    Failure("BW result is below bw limit", "below_limit", "the measured bandwidth is below the limit that was given to perftest"),
+    Failure("Can't produce a report", "clock_not_measured", "the host was too busy to measure its clock: run the test again on idle cores", here=True),
+    Failure("Failed to exchange ", PEER_ENDED, _OTHER_SIDE),
+    Failure("Failed to sync between server and client", PEER_ENDED, _OTHER_SIDE),
+    Failure("Unable to read from socket/rdma_cm", PEER_ENDED, _OTHER_SIDE),
+    Failure("Failed to close connection between server and client", PEER_ENDED, _OTHER_SIDE),
     Failure("Failed to complete run_iter", "transfer_failed", _COUNTERS),
-    Failure("not compatible with versions older than", "version_mismatch", "the perftest of the two ends do not fit together"),
-    Failure("Problem in resolving basic address and port", "unknown_address", "the name does not resolve, or the address is not of the family asked for", True),
-    Failure("unrecognized option", "bad_option", "this version of perftest does not take one of the options", True),
-    Failure("should be between", "bad_option", "this version of perftest does not take one of the values", True),
-    Failure("Parser function exited with Error", "bad_option", "this version of perftest does not take one of the options", True),
+    Failure("not compatible with versions older than", "version_mismatch", "the versions of perftest on the two sides are not compatible"),
+    Failure("Problem in resolving basic address and port", "unknown_address",
+            "the name does not resolve, or the address is not of the requested family", here=True),
+    Failure("unrecognized option", "bad_option", "this version of perftest does not accept one of the options", here=True),
+    Failure("should be between", "bad_option", "this version of perftest does not accept one of the values", here=True),
+    Failure("Parser function exited with Error", "bad_option", "this version of perftest does not accept one of the options", here=True),
 )
 OF_BOTH_ENDS = frozenset(failure.code for failure in FAILURES if not failure.here)
 """Codes of failures whose cause may be on either side, or between them."""
 
-# The three forms of up to 25.07, of 25.10 and from 26.01 on, each with the number that enum ibv_wc_status gives.
+# The formats of releases up to 25.07, of 25.10, and from 26.01 on. Each contains the number of enum ibv_wc_status.
 _COMPLETION = re.compile(r"Failed status(?:-[^(]*\((?P<named>\d+)\)| (?P<bare>\d+)): (?:qp_num \d+ )?wr_id \d+ syndrom (?P<syndrome>0x[0-9a-f]+)")
 _COMPLETIONS = {  # libibverbs, ibv_wc_status_str
     1: "local length error", 2: "local QP operation error", 4: "local protection error", 5: "work request flushed", 7: "bad response", 8: "local access error",
@@ -84,7 +85,7 @@ _COMPLETIONS = {  # libibverbs, ibv_wc_status_str
 }
 _COMPLETION_CODES = {
     12: ("retry_exceeded", _PACKETS),
-    13: ("receiver_not_ready", "the other end does not take messages: is it hung, or slowed down?"),
+    13: ("receiver_not_ready", "the other side does not accept messages: check whether it hangs or is overloaded"),
 }
 
 
@@ -94,8 +95,8 @@ def failure_in(text: str) -> Optional[HccnError]:
     if completion:
         status = count_of(completion.group("named") or completion.group("bare"))
         code, hint = _COMPLETION_CODES.get(status, ("completion_error", _COUNTERS))
-        words = (_COMPLETIONS.get(status, "unknown to this collection"), status, completion.group("syndrome"))
-        return HccnError(code, "completion error: %s (status %d, syndrome %s)" % words, hint)
+        return HccnError(code, "completion error: %s (status %d, syndrome %s)" % (
+            _COMPLETIONS.get(status, "unknown status"), status, completion.group("syndrome")), hint)
     lines = text.splitlines()
     for failure in FAILURES:
         for line in lines:
@@ -104,7 +105,7 @@ def failure_in(text: str) -> Optional[HccnError]:
     return None
 
 
-# Lines of tests that end well: notices, titles, settings, addresses, the table.
+# Lines of successful tests: notices, titles, settings, addresses, the table.
 _ORDINARY = re.compile(
     r"new post send flow is not supported.*|Conflicting CPU frequency values.*|Device not recognized to implement inline.*|Waiting for client.*"
     r"|WARNING: BW peak won't be measured.*|Disabling dynamic polling|[\w ]+ Test|[\w./ -]+ : .*|(?:local|remote) address:.*|GID:.*|#bytes.*|[\d.\s]+|"
@@ -112,9 +113,9 @@ _ORDINARY = re.compile(
 
 
 def first_words(text: str) -> str:
-    """Return the first line that states a reason, for unknown reports."""
+    """Return the first line that a successful test does not print, as the reason of an unknown failure."""
     lines = [line.strip(" -*\t") for line in text.splitlines()]
-    return next((beginning(line, 160) for line in lines if _ORDINARY.fullmatch(line) is None), "the report names no reason")
+    return next((beginning(line, 160) for line in lines if _ORDINARY.fullmatch(line) is None), "the report gives no reason")
 
 
 _COLUMN = re.compile(
@@ -128,9 +129,9 @@ _LATENCIES = {"t_min": "min", "t_typical": "typical", "t_avg": "avg", "99% perce
 
 @dataclass(frozen=True)
 class PerftestRow:
-    """One message size. ``bandwidth_gbit_s`` is the average (the peak is 0 on receivers and in runs by duration); ``latency_us`` by word.
+    """One message size. ``bandwidth_gbit_s`` is the average (the peak is 0 on receivers and in runs by duration); ``latency_us`` has keys such as ``p99``.
 
-    ``messages_mpps``: million messages a second, to six decimals.
+    ``messages_mpps``: million messages per second, with six decimals.
     """
 
     size_bytes: int
@@ -167,7 +168,7 @@ def _heading(line: str) -> List[str]:
     columns = [found.group(0) for found in _COLUMN.finditer(line)]
     rest = _COLUMN.sub("", line).strip()
     if rest or columns[:2] != ["#bytes", "#iterations"]:
-        raise ParseError("the table of perftest has an unknown heading: %s" % beginning(line.strip(), 160))
+        raise ParseError("perftest printed a table with an unknown heading: %s" % beginning(line.strip(), 160))
     return columns
 
 
@@ -175,7 +176,7 @@ def _row(columns: Sequence[str], words: Sequence[str], line: str) -> PerftestRow
     try:
         numbers = [float(word) for word in words]
     except ValueError:
-        raise ParseError("a row of perftest's table holds something else than numbers: %s" % beginning(line.strip(), 160)) from None
+        raise ParseError("perftest printed a row that does not consist of numbers: %s" % beginning(line.strip(), 160)) from None
     bandwidth = messages = None
     latency = {}
     for column, number in zip(columns, numbers):
@@ -188,11 +189,11 @@ def _row(columns: Sequence[str], words: Sequence[str], line: str) -> PerftestRow
         if name in _LATENCIES:
             latency[_LATENCIES[name]] = number
     if bandwidth is None and not latency:
-        raise ParseError("the table of perftest shows neither bandwidth nor latency: %s" % " ".join(columns))
-    return PerftestRow(int(words[0]), int(numbers[1]), bandwidth, latency or None, messages)
+        raise ParseError("perftest printed a table without bandwidth or latency: %s" % " ".join(columns))
+    return PerftestRow(size_bytes=int(words[0]), iterations=int(numbers[1]), bandwidth_gbit_s=bandwidth, latency_us=latency or None, messages_mpps=messages)
 
 
 def _gbit_s(number: float, unit: str) -> float:
     if unit not in _GBIT_S:
-        raise ParseError("perftest's table is in an unknown unit: %s/sec" % unit)
+        raise ParseError("perftest printed a table in an unknown unit: %s/sec" % unit)
     return round(number * _GBIT_S[unit], 6)

@@ -25,7 +25,7 @@ from .rdma_device import RdmaDevice
 PERFTEST_PROGRAMS = tuple(Options(operation, measure).program for operation in OPERATIONS for measure in MEASURES)
 MPI_PROGRAMS = ("mpirun", "mpirun.mpich", "mpirun.openmpi")
 MPI_FOLDERS = ("/usr/lib64/mpich/bin", "/usr/lib64/openmpi/bin")
-"""Where packages of openEuler and Kylin put them: outside of PATH, until an environment module is loaded."""
+"""Folders of the packages of openEuler and Kylin, which are not in PATH until an environment module is loaded."""
 PROVIDERS = "etc/libibverbs.d"
 TOOL_MISSING = "tool_missing"
 VERSION_SECONDS = 15.0
@@ -34,13 +34,13 @@ Runner = Callable[[Sequence[str], float], process.Result]
 
 
 def probe(params: Mapping[str, Any]) -> Dict[str, Any]:
-    """Return the values of perf_tools_info. Starts each tool once, with ``--version``."""
+    """Return the values of perf_tools_info. Starts each tool once, with ``--version``. Raises InputError."""
     with Guard():
-        return found_here(params, process.run)
+        return inspect(params, process.run)
 
 
-def found_here(params: Mapping[str, Any], run: Runner) -> Dict[str, Any]:
-    """``params``: ``tools``, ``packages``, ``addresses``, ``root`` and ``fail_on`` of the module. Raises InputError."""
+def inspect(params: Mapping[str, Any], run: Runner) -> Dict[str, Any]:
+    """Return the values of perf_tools_info for the options ``tools``, ``packages``, ``addresses``, ``root`` and ``fail_on``. Raises InputError."""
     packages.check(params["packages"])
     root, by = params["root"], packages.manager()
     tools = [_tool(name, root, run) for name in params["tools"]]
@@ -58,7 +58,7 @@ def found_here(params: Mapping[str, Any], run: Runner) -> Dict[str, Any]:
 
 
 def _tool(name: str, root: str, run: Runner) -> Dict[str, Any]:
-    """``name``, ``found``, ``path`` and ``version``; ``lacks``: what of it is not there."""
+    """Return an element of the return value ``tools``. ``lacks`` lists the missing parts of the tool."""
     path, version, lacks = _PROBES[name](name, root, run)
     return {"name": name, "found": not lacks, "path": path, "version": version, "lacks": lacks}
 
@@ -67,24 +67,24 @@ Probed = Tuple[Optional[str], Optional[str], List[str]]
 
 
 def _perftest(name: str, root: str, run: Runner) -> Probed:
-    there = {program: shutil.which(program) for program in PERFTEST_PROGRAMS}
-    lacks = [program for program, path in there.items() if path is None]
-    path = next((path for path in there.values() if path), None)
-    return path, perftest_report.parse_version(_says(path, run)) or None if path else None, lacks
+    paths = {program: shutil.which(program) for program in PERFTEST_PROGRAMS}
+    lacks = [program for program, path in paths.items() if path is None]
+    path = next((path for path in paths.values() if path), None)
+    return path, perftest_report.parse_version(_version_output(path, run)) or None if path else None, lacks
 
 
 def _iperf3(name: str, root: str, run: Runner) -> Probed:
     path = shutil.which(name)
-    return path, iperf3.parse_version(_says(path, run)) or None if path else None, [] if path else [name]
+    return path, iperf3.parse_version(_version_output(path, run)) or None if path else None, [] if path else [name]
 
 
 def _mpi(name: str, root: str, run: Runner) -> Probed:
-    """Find the launcher of this flavour. Both are called mpirun; the version output says which one it is."""
+    """Find the launcher of this flavour. Both flavours are called mpirun; the output of ``--version`` identifies them."""
     places = [place for program in MPI_PROGRAMS for place in mpirun.candidates(program, os.environ.get("PATH", ""))]
     places += [os.path.join(folder, MPI_PROGRAMS[0]) for folder in MPI_FOLDERS]
     for path in dict.fromkeys(place for place in places if os.access(place, os.X_OK)):
         try:
-            launcher = mpirun.parse_version(path, _says(path, run))
+            launcher = mpirun.parse_version(path, _version_output(path, run))
         except HccnError:
             continue
         if launcher.flavour == name:
@@ -103,7 +103,7 @@ _PROBES: Dict[str, Callable[[str, str, Runner], Probed]] = {
     packages.PERFTEST: _perftest, packages.IPERF3: _iperf3, packages.MPICH: _mpi, packages.OPENMPI: _mpi, packages.RDMA: _rdma}
 
 
-def _says(path: str, run: Runner) -> str:
+def _version_output(path: str, run: Runner) -> str:
     try:
         return run((path, "--version"), VERSION_SECONDS).stdout
     except HccnError:
@@ -111,13 +111,13 @@ def _says(path: str, run: Runner) -> str:
 
 
 def _missing(tool: Mapping[str, Any], root: str, command: Sequence[str]) -> Problem:
-    named = packages.distribution(root).get("name", "this host")
-    return Problem(TOOL_MISSING, "error", "%s %s not there" % (", ".join(tool["lacks"]), "is" if len(tool["lacks"]) == 1 else "are"), where=tool["name"],
-                   hint=" ".join(command) or "install %s: %s has no package manager that is known here" % (tool["name"], named))
+    distribution = packages.distribution(root).get("name", "this host")
+    return Problem(TOOL_MISSING, "error", "%s %s not installed" % (", ".join(tool["lacks"]), "is" if len(tool["lacks"]) == 1 else "are"), where=tool["name"],
+                   hint=" ".join(command) or "install %s: %s has no supported package manager (apt-get, dnf or yum)" % (tool["name"], distribution))
 
 
 def _devices(addresses: Sequence[str], rdma: bool, root: str, found: Sequence[Problem]) -> List[Dict[str, Any]]:
-    """Return a device for each address, numbered in the order given, in the form of device_info; ``errors``: why it cannot be measured."""
+    """Return a device for each address in the form of device_info, numbered in the order of ``addresses``. ``errors`` are reasons why it cannot be measured."""
     ports = read_ports(root) if rdma and addresses else []
     general = [{"topic": "tool", "code": problem.rule, "message": "%s (%s)" % (problem.message, problem.hint)} for problem in found]
     return [{"id": number, "address": address, "errors": general + (_rdma_errors(ports, address, root) if rdma else [])}
@@ -138,7 +138,7 @@ def prepare(options: Options, addresses: Mapping[int, str], names: Mapping[int, 
             run: Runner = process.run) -> Tuple[Perftest, List[Problem]]:
     """Return the tool for the devices of this host, and the problems that make every test with it fail.
 
-    ``addresses``: by the number that the plan gives a device; ``names``: of the RDMA devices, by the same, where the address does not say enough.
+    ``addresses``: by the number of the device in the plan; ``names``: of RDMA devices by the same number, if the address is ambiguous.
     Starts ``PROGRAM --version``. Raises HccnError for a missing program, device or GID, InputError for the options.
     """
     validate(options)
@@ -157,5 +157,6 @@ def _version(program: str, run: Runner) -> str:
         raise HccnError("tool_missing", "%s is not in PATH" % program, packages.hint(packages.PERFTEST))
     result = run((program, "--version"), VERSION_SECONDS)
     if result.timed_out:
-        raise HccnError("timeout", "%s --version did not end within %.0f s" % (program, VERSION_SECONDS), "is the host overloaded, or its RDMA driver hung?")
+        raise HccnError("timeout", "%s --version did not end within %.0f s" % (program, VERSION_SECONDS),
+                        "check whether the host is overloaded, or its RDMA driver hangs")
     return perftest_report.parse_version(result.stdout)

@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""Probe and end the ranks of a run on all hosts. They are found by the mark of the run in their environment.
+"""Probe and kill the ranks of a run on all hosts. They are found by the mark of the run in their environment.
 
-If one rank of a collective stops, the whole collective stops, and the output of no rank names it. The state of the processes does.
+If one rank of a collective stops, the whole collective stops, and no output names the rank. The states of the processes do.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from . import ssh_login
 from .ssh_login import Login
 
 STATES = {"T": "stopped by a signal", "t": "stopped by a debugger", "D": "stuck in the kernel"}
-"""States of a process (proc(5)) in which it does not work. A sleeping or running one may well wait for others."""
+"""States of a process (proc(5)) that block a collective. A sleeping or running process may wait for others."""
 
 _SCRIPT = (
     'for file in $(grep -lzxF -- "$1" /proc/[0-9]*/environ 2>/dev/null); do folder=${file%/environ}; '
@@ -33,18 +33,18 @@ PROBE, END = "probe", "end"
 
 @dataclass(frozen=True)
 class RankStates:
-    """``states``: those of the processes of each rank that was found; ``silent``: hosts that did not answer, and why."""
+    """``states``: the states of the processes of each rank that was found; ``silent``: hosts that did not answer, with the error."""
 
     states: Mapping[int, Set[str]] = field(default_factory=dict)
     silent: Mapping[str, HccnError] = field(default_factory=dict)
 
 
-def probe(login: Login, hosts: Sequence[str], mark: str, what: str = PROBE) -> RankStates:
-    """Probe the ranks on all hosts; with END kill every process of the run by its pid. Hosts that do not answer are returned as ``silent``."""
+def probe(login: Login, hosts: Sequence[str], mark: str, action: str = PROBE) -> RankStates:
+    """Probe the ranks on all hosts; with END, kill every process of the run by its pid. Hosts that do not answer are returned as ``silent``."""
     try:
-        answers = ssh_login.ask(login, hosts, ["sh", "-c", _SCRIPT, what, "%s=%s" % (process.MARK, mark), what])
+        answers = ssh_login.run_on_all(login, hosts, ["sh", "-c", _SCRIPT, action, "%s=%s" % (process.MARK, mark), action])
     except HccnError as error:
-        return RankStates({}, dict.fromkeys(hosts, error))
+        return RankStates(silent=dict.fromkeys(hosts, error))
     states: Dict[int, Set[str]] = {}
     for result in answers.values():
         for line in result.stdout.splitlines():
@@ -55,20 +55,23 @@ def probe(login: Login, hosts: Sequence[str], mark: str, what: str = PROBE) -> R
 
 
 def end(login: Login, hosts: Sequence[str], mark: str) -> RankStates:
-    """End the processes that a run left on its hosts, and no others."""
+    """Kill the processes that a run left on its hosts, and no others."""
     return probe(login, hosts, mark, END)
 
 
 @dataclass(frozen=True)
 class Suspects:
-    """``hosts`` by their names in the record; ``sentence`` describes each of them and is empty if there are none."""
+    """``hosts``: names as in the record; ``sentence`` describes each of them and is empty if there are none."""
 
     hosts: Tuple[str, ...] = ()
     sentence: str = ""
 
 
 def suspects(seen: RankStates, ranks: int, addresses: Sequence[str], host_of: Callable[[int], str], names: Mapping[str, str]) -> Suspects:
-    """Return the hosts that block a run. ``host_of``: the name of the host of a rank; ``names``: by address. Without any rank state, only silent hosts."""
+    """Return the hosts that block a run. If no rank states are known, these are the silent hosts.
+
+    ``host_of``: returns the name of the host of a rank; ``names``: names of hosts by address.
+    """
     found: Dict[str, List[str]] = {}
     for address in addresses:
         if address in seen.silent:
@@ -80,7 +83,7 @@ def suspects(seen: RankStates, ranks: int, addresses: Sequence[str], host_of: Ca
         if host in silent:
             continue
         if rank not in seen.states:
-            found.setdefault(host, []).append("has no rank %d any more" % rank)
+            found.setdefault(host, []).append("rank %d has ended" % rank)
         elif bad:
             found.setdefault(host, []).append("rank %d is %s" % (rank, STATES[bad[0]]))
-    return Suspects(tuple(found), "; ".join("%s: %s" % (host, ", ".join(said)) for host, said in found.items()))
+    return Suspects(tuple(found), "; ".join("%s: %s" % (host, ", ".join(reasons)) for host, reasons in found.items()))

@@ -3,7 +3,7 @@
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
 """Choose the RDMA device, port and GID of this host for a test, and check them, once before the first test.
 
-The index of a GID changes when addresses or VLANs are added or removed, so it is searched by type (RoCE v2), address and network device.
+The index of a GID changes when addresses or VLANs are added or removed, so the GID is found by type (RoCE v2), address and network device.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ class RdmaDevice:
 
 def find_device(ports: Sequence[RdmaPort], address: str, device: Optional[str] = None, number: Optional[int] = None, netdev: Optional[str] = None,
              gid_index: Optional[int] = None) -> RdmaDevice:
-    """Return the port that has ``address``, among those of ``device``, ``number`` and ``netdev`` where these are given.
+    """Return the port that has ``address``, limited to ``device``, port ``number`` and ``netdev`` if these are given.
 
-    Raises HccnError ``no_rdma_device``, ``no_rdma_port``, ``no_gid``, ``gid_ambiguous``, each telling what is there.
+    Raises HccnError ``no_rdma_device``, ``no_rdma_port``, ``no_gid``, ``gid_ambiguous``, whose hints list what is available.
     """
     chosen = _chosen(ports, device, number)
     if gid_index is not None:
@@ -63,13 +63,14 @@ def find_device(ports: Sequence[RdmaPort], address: str, device: Optional[str] =
 
 def _chosen(ports: Sequence[RdmaPort], device: Optional[str], number: Optional[int]) -> List[RdmaPort]:
     if not ports:
-        raise HccnError("no_rdma_device", "this host has no RDMA device", "is the driver loaded? see hccn.cluster.rdma_info")
+        raise HccnError("no_rdma_device", "this host has no RDMA device", "check that the driver is loaded; see hccn.cluster.rdma_info")
     of_device = [port for port in ports if device in (None, port.device)]
     if not of_device:
-        raise HccnError("no_rdma_device", "this host has no RDMA device %s" % device, "there are %s" % ", ".join(sorted({port.device for port in ports})))
+        raise HccnError("no_rdma_device", "this host has no RDMA device %s" % device, "available are %s" % ", ".join(sorted({port.device for port in ports})))
     found = [port for port in of_device if number in (None, port.port)]
     if not found:
-        raise HccnError("no_rdma_port", "%s has no port %s" % (device or "the RDMA of this host", number), "there are %s" % ", ".join(map(str, of_device)))
+        message = "%s has no port %s" % (device, number) if device else "no RDMA device of this host has a port %s" % number
+        raise HccnError("no_rdma_port", message, "available are %s" % ", ".join(map(str, of_device)))
     return found
 
 
@@ -84,13 +85,14 @@ def _by_index(ports: Sequence[RdmaPort], address: str, index: int) -> RdmaDevice
 
 
 def _there(ports: Sequence[RdmaPort]) -> str:
-    def words(port: RdmaPort, gid: Gid) -> str:
+    """Return a hint that lists the GIDs with an IP address."""
+    def describe(port: RdmaPort, gid: Gid) -> str:
         return "%s GID %d (%s, %s)" % (port, gid.index, gid.type, gid.address)
 
-    found = [words(port, gid) for port in ports for gid in port.gids if gid.address]
+    found = [describe(port, gid) for port in ports for gid in port.gids if gid.address]
     if not found:
-        return "there is none with an IP address: give the port's network device one"
-    return "there are " + some(found)
+        return "no GID has an IP address: assign one to the network device of the port"
+    return "available are " + some(found)
 
 
 def blockers(rdma_device: RdmaDevice, memlock: Optional[Memlock], options: Options) -> List[Problem]:
@@ -104,6 +106,6 @@ def blockers(rdma_device: RdmaDevice, memlock: Optional[Memlock], options: Optio
 
 
 def pinned(options: Options) -> int:
-    """Return the bytes that perftest locks: its buffers are two messages long, a page at least, for each queue pair (perftest_resources.c)."""
+    """Return the bytes that perftest locks: for each queue pair a buffer of two messages of at least one page (perftest_resources.c)."""
     size = ALL_SIZES[-1] if options.all_sizes else options.size_bytes or DEFAULT_SIZE
     return 2 * max(size, _BUFFER) * (options.qps or 1)

@@ -3,8 +3,8 @@
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
 """``hccn_tool -roce_test``: perftest on the NPU itself, a server on one device and a client on another.
 
-The test lives on the device. The tool starts it, asks once a second, and prints all it has to say at the end: a killed tool leaves no
-output, and the test goes on until the device is reset. Source: hicann/driver, hccn_product_ext/tool_ext.c and cmd_ext.c.
+The test runs on the device. The tool starts it, polls it once a second, and prints all output at the end. If the tool is killed, there is no
+output, and the test continues until the device is reset. Source: hicann/driver, hccn_product_ext/tool_ext.c and cmd_ext.c.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ LIMITS: Tuple[Limit, ...] = (
 
 RESET = ("-roce_test", "reset")
 SERVER_START_SECONDS = 4.0
-"""Pause between server and client: the host cannot see whether a device listens. Published scripts wait this long."""
+"""Pause between the start of server and client, since the host cannot see whether a device listens. Published scripts wait this long."""
 
 DEVICE_ERROR = 3
 ADDRESS_CHANGED = "address_changed"
-"""Error code of a device whose address another run changed meanwhile. It says nothing about the link."""
+"""Error code of a device whose address another run changed in the meantime. It is not a failure of the link."""
 _GENERIC = ("tool_failed", "device_failed")
 _OF_BOTH_ENDS = perftest_text.OF_BOTH_ENDS | {"roce_test_timeout", "roce_test_failed", "no_rows", "no_traffic"}
 
@@ -54,7 +54,7 @@ def validate(options: Options) -> None:
 
 
 def arguments(options: Options, address: str, client: bool) -> Tuple[str, ...]:
-    """Return the arguments after ``hccn_tool -i N``. ``address`` is that of the server; its family applies to both sides."""
+    """Return the arguments after ``hccn_tool -i N``. ``address`` is the address of the server; its family applies to both sides."""
     words = ["-roce_test"] + (["-inet6"] if ":" in address else []) + [options.program] + perftest_options.words(options, LIMITS)
     if client:
         words += ["address", address]
@@ -69,7 +69,7 @@ _REPORT = "roce_report:"
 
 @dataclass(frozen=True)
 class Output:
-    """``start``: the answer of the device to the start, None if there is none; ``status``: its last status; ``report``: the report of perftest."""
+    """``start``: the response of the device to the start, None if there is none; ``status``: its last status; ``report``: the report of perftest."""
 
     start: Optional[int]
     status: Optional[int]
@@ -81,24 +81,24 @@ def parse(stdout: str) -> Output:
     head, mark, report = stdout.partition(_REPORT)
     start = _START.search(head)
     statuses = _STATUS.findall(head[start.end():]) if start else []
-    return Output(count_of(start.group(1)) if start else None, count_of(statuses[-1]) if statuses else None, report if mark else None)
+    return Output(start=count_of(start.group(1)) if start else None, status=count_of(statuses[-1]) if statuses else None, report=report if mark else None)
 
 
 def report_of(result: Result) -> str:
     """Return the report of a successful test. Raises HccnError by text and exit code, since either alone may report success."""
     if result.timed_out:
-        raise HccnError("roce_test_timeout", "no end within %.0f s: %s" % (result.duration_s, " ".join(result.argv)),
-                        "the other end may have died, or the time is too short; the output is lost with the tool")
-    said = failure_of(result)
-    if said is not None and said.code not in _GENERIC and not said.code.startswith("tool_exit_"):
-        raise said
+        raise HccnError("roce_test_timeout", "roce_test did not end within %.0f s: %s" % (result.duration_s, " ".join(result.argv)),
+                        "the other side may have crashed, or the time limit is too short; the output is lost, since the tool prints it at its end")
+    tool_error = failure_of(result)
+    if tool_error is not None and tool_error.code not in _GENERIC and not tool_error.code.startswith("tool_exit_"):
+        raise tool_error
     output = parse(result.stdout)
     if output.start not in (None, _STARTED):
         raise HccnError("start_refused", "the device refused to start the test (out=%d)" % output.start, "reset it: hccn_tool -i N -roce_test reset")
     if output.report is None:
         raise HccnError("no_report", "roce_test ended without a report (exit %d): %s" % (result.rc, _last_line(result)),
                         "see /var/log/hccn_tool/hccn.log")
-    error = perftest_text.failure_in(output.report) or _device_error(output) or said
+    error = perftest_text.failure_in(output.report) or _device_error(output) or tool_error
     if error is not None:
         raise error
     return output.report
@@ -107,9 +107,9 @@ def report_of(result: Result) -> str:
 def _device_error(output: Output) -> Optional[HccnError]:
     if output.status != DEVICE_ERROR:
         return None
-    words = perftest_text.first_words(output.report or "")
-    return HccnError("roce_test_failed", "the device ended the test with an error (status %d): %s" % (DEVICE_ERROR, words),
-                     "look at both ends: link, TLS and addresses; see /var/log/hccn_tool/hccn.log")
+    reason = perftest_text.first_words(output.report or "")
+    return HccnError("roce_test_failed", "the device ended the test with an error (status %d): %s" % (DEVICE_ERROR, reason),
+                     "check link, TLS and addresses on both sides; see /var/log/hccn_tool/hccn.log")
 
 
 def rows(result: Result) -> Tuple[perftest_text.PerftestRow, ...]:
@@ -117,19 +117,19 @@ def rows(result: Result) -> Tuple[perftest_text.PerftestRow, ...]:
     report = report_of(result)
     found = perftest_text.parse_rows(report)
     if not found:
-        raise HccnError("no_rows", "the report of roce_test holds no result: %s" % perftest_text.first_words(report))
+        raise HccnError("no_rows", "the report of roce_test contains no result: %s" % perftest_text.first_words(report))
     if any(row.bandwidth_gbit_s == 0 for row in found):
-        raise HccnError("no_traffic", "roce_test reports a bandwidth of 0", "nothing moved between the two devices")
+        raise HccnError("no_traffic", "roce_test reports a bandwidth of 0", "no data arrived on the other side")
     return found
 
 
 def _last_line(result: Result) -> str:
     lines = (result.stdout + "\n" + result.stderr).split("\n")
-    return beginning(([line.strip() for line in lines if line.strip()] or ["not a word"])[-1], 160)
+    return beginning(([line.strip() for line in lines if line.strip()] or ["no output"])[-1], 160)
 
 
 class RoceTest:
-    """roce_test as the pair runner uses it; every tool that measures pairs has these members."""
+    """roce_test with the interface that the pair runner requires of a tool."""
 
     def __init__(self, tool: HccnTool, options: Options) -> None:
         """Raise InputError for options outside the limits of the tool."""
@@ -142,11 +142,11 @@ class RoceTest:
         return RoceTest(self._tool, self._options.varied(changes))
 
     def about(self, device: int) -> Mapping[str, Any]:
-        """Return nothing: the plan provides what is known of an NPU."""
+        """Return nothing: the plan contains the facts about an NPU."""
         return {}
 
     def moved(self, device: int, planned: str) -> Optional[HccnError]:
-        """Return an error if the device no longer has the planned address; None if it has it, or does not report one."""
+        """Return an error if the device no longer has the planned address; None if it has the address, or if the address cannot be read."""
         try:
             found: str = parse_address(self._tool.query(device, "-ip", *(["-inet6"] if ":" in planned else []), "-g").stdout).address
         except HccnError as error:
@@ -155,8 +155,8 @@ class RoceTest:
             found = "no address"
         if found == planned:
             return None
-        return HccnError(ADDRESS_CHANGED, "device %d has %s now, and had %s when the pairs were planned" % (device, found, planned),
-                         "another run changes the NPUs of this host: measure again when that is over")
+        return HccnError(ADDRESS_CHANGED, "device %d now has %s, but had %s when the pairs were planned" % (device, found, planned),
+                         "another run is changing the NPUs of this host: measure again when it has ended")
 
     def describe(self) -> Mapping[str, Any]:
         """Return the fields ``tool``, ``operation``, ``measure`` and ``options`` of a record."""
@@ -164,11 +164,11 @@ class RoceTest:
         return {"tool": {"name": options.program}, "operation": options.operation, "measure": options.measure, "options": options.as_dict()}
 
     def server(self, device: int, address: str) -> Tuple[str, ...]:
-        """Return argv of the server on ``device``, whose address it is."""
+        """Return argv of the server on ``device``, which has ``address``."""
         return self._tool.argv(device, *arguments(self._options, address, client=False))
 
     def client(self, device: int, address: str, target: int = 0) -> Tuple[str, ...]:
-        """Return argv of the client on ``device``, which connects to ``address``; each device has ports of its own, so the ``target`` there does not count."""
+        """Return argv of the client on ``device``, which connects to ``address``. ``target`` is ignored, since every device has its own ports."""
         return self._tool.argv(device, *arguments(self._options, address, client=True))
 
     def ready(self, device: int, pid: int) -> Optional[bool]:
@@ -192,7 +192,7 @@ class RoceTest:
         return None
 
     def may_retry(self, error: HccnError) -> bool:
-        """Return True for a transient failure: a server that does not listen yet, a busy tool."""
+        """Return True for a transient failure: a server that does not listen yet, or a busy tool."""
         return error.code in (perftest_text.CONNECTION_REFUSED, BUSY)
 
     def of_one_end(self, error: HccnError) -> bool:

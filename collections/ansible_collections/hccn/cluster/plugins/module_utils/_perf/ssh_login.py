@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""Log in from the launching host to the others as mpirun does: the same program, the same options, many at once.
+"""Log in from the launching host to the others as mpirun does: with the same program and options, many at once.
 
-MPICH waits for ever on a host that takes no login, so each of them is asked before.
+MPICH waits forever for a host that accepts no login, so the logins are checked before.
 """
 
 from __future__ import annotations
@@ -19,32 +19,32 @@ from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 from .._core import process
 from .._core.errors import HccnError
 from .._core.words import beginning
-from .tool_output import LAUNCH, Known, known, search
+from .tool_output import LAUNCH, PASSWORDLESS_HINT, Known, known, search
 from .mpirun import MPICH
 
 CONNECT_SECONDS = 5
 ANSWER_SECONDS = 5
-"""A host that accepted the login and then is silent for so long hangs."""
+"""Time after the login within which the command must end."""
 AT_ONCE = 64
 _POLL_SECONDS = 0.02
 _ADDRESS = re.compile(r"[0-9]+(?:\.[0-9]+){3}")
 SHOWN = 20
-"""Most hosts that a message names; the others are counted."""
+"""Hosts that a message names; it only counts the others."""
 
 _OPTIONS = ("-o", "BatchMode=yes", "-o", "ConnectTimeout=%d" % CONNECT_SECONDS, "-o", "ServerAliveInterval=2", "-o", "ServerAliveCountMax=2")
 _BATCH_SYSTEMS = ("SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "PJM_JOBID")
 """Variables of batch systems, in whose jobs mpirun does not start the ranks by ssh."""
 _ARGUMENTS = {"mpich": ("HYDRA_LAUNCHER_EXTRA_ARGS",), "openmpi": ("OMPI_MCA_plm_rsh_args", "PRTE_MCA_plm_ssh_args")}
-"""Variables with more options for ssh by launcher; Open MPI's name changed with release 5."""
+"""Variables with additional options for ssh, by launcher. Open MPI renamed its variable in release 5."""
 _PROGRAM = {"mpich": ("HYDRA_LAUNCHER_EXEC",), "openmpi": ("OMPI_MCA_plm_rsh_agent", "PRTE_MCA_plm_ssh_agent")}
 
-# What ssh says on its way, in the order of the way. The launchers' own table knows most of it.
+# Error texts of ssh, in the order of the steps of a login. Most are also in the table of the launchers.
 _SSH: Tuple[Known, ...] = tuple(one for one in LAUNCH if one.code in ("host_unresolvable", "host_unreachable", "ssh_host_key", "ssh_refused")) + (
     known("host_unreachable", r"[Cc]onnection (?:timed out|reset|closed)|Connection to \S+ port [0-9]+ timed out|kex_exchange_identification",
-          "something listens there, but its sshd does not answer: the host hangs or is overloaded"),
-    known("ssh_refused", r"Permission denied|Too many authentication failures", "the user who runs mpirun must log in by key, without a password"),
+          "the host accepts connections, but its sshd does not answer: the host hangs or is overloaded"),
+    known("ssh_refused", r"Permission denied|Too many authentication failures", PASSWORDLESS_HINT),
 )
-_SILENT_HINT = "the host takes connections and does not answer: it hangs, or its login shell waits for something"
+_SILENT_HINT = "the host accepts connections but does not answer: it hangs, or its login shell waits for something"
 
 
 class Refusal(NamedTuple):
@@ -56,7 +56,7 @@ class Refusal(NamedTuple):
 
 @dataclass(frozen=True)
 class Login:
-    """``argv``: ssh with all of its options, to which a host and a command are added."""
+    """``argv``: ssh with its options. A host and a command are appended."""
 
     argv: Tuple[str, ...]
 
@@ -65,7 +65,7 @@ class Login:
 
 
 def trust_arguments(identity: str, known_hosts: str) -> List[str]:
-    """Return the options of ssh for a key and known hosts of this run only; either may be empty. Launchers split at blanks, so the paths contain none."""
+    """Return the options of ssh for a key and known hosts of this run only; either may be empty. Launchers split at spaces, so the paths must not have any."""
     found = ["-i", identity, "-o", "IdentitiesOnly=yes"] if identity else []
     if known_hosts:
         found += ["-o", "UserKnownHostsFile=" + known_hosts, "-o", "GlobalKnownHostsFile=/dev/null", "-o", "StrictHostKeyChecking=yes"]
@@ -73,7 +73,7 @@ def trust_arguments(identity: str, known_hosts: str) -> List[str]:
 
 
 def environment_with(flavour: str, environment: Mapping[str, str], arguments: Sequence[str]) -> Dict[str, str]:
-    """Return the variables by which the launcher passes these options to ssh, appended to existing ones."""
+    """Return the variables with which the launcher passes these options to ssh, after those in ``environment``."""
     found = {}
     for name in _ARGUMENTS[flavour] if arguments else ():
         found[name] = " ".join(filter(None, [environment.get(name, ""), *arguments]))
@@ -92,7 +92,7 @@ def login_of(flavour: str, environment: Mapping[str, str]) -> Optional[Login]:
 
 
 def is_here(host: str) -> bool:
-    """Return True for an address or the name of this host, to which the launcher does not log in. Of loopback only 127.0.0.1 counts."""
+    """Return True for the name or an address of this host, to which the launcher does not log in. The only loopback address is 127.0.0.1."""
     own = os.uname().nodename
     if host in ("localhost", "127.0.0.1", own, own.split(".")[0]):
         return True
@@ -108,10 +108,10 @@ def _can_bind(address: str) -> bool:
     return True
 
 
-def ask(login: Login, hosts: Sequence[str], words: Sequence[str], seconds: float = CONNECT_SECONDS + ANSWER_SECONDS) -> Dict[str, process.Result]:
-    """Run a command on all hosts at once, on this host without a login. Each has ``seconds``.
+def run_on_all(login: Login, hosts: Sequence[str], words: Sequence[str], seconds: float = CONNECT_SECONDS + ANSWER_SECONDS) -> Dict[str, process.Result]:
+    """Run a command on all hosts at once, each for at most ``seconds``; on this host, run it without a login.
 
-    Raises HccnError where there is no ssh. The children do not carry the run's mark: the command may end those that do.
+    Raises HccnError if there is no ssh. The children do not have the mark of the run, since the command may kill processes with the mark.
     """
     waiting = [(host, list(words) if is_here(host) else login.command(host, words)) for host in hosts]
     running: Dict[str, process.Child] = {}
@@ -147,19 +147,20 @@ def reason(result: process.Result) -> HccnError:
     errors = search(_SSH, result.stderr)
     if errors:
         return errors[0]
-    said = [line.strip() for line in (result.stderr + "\n" + result.stdout).splitlines() if line.strip()]
-    return HccnError("login_failed", beginning(said[-1], 300) if said else "the login ended with status %d" % result.rc, "log in there by ssh as the same user")
+    lines = [line.strip() for line in (result.stderr + "\n" + result.stdout).splitlines() if line.strip()]
+    return HccnError("login_failed", beginning(lines[-1], 300) if lines else "the login ended with status %d" % result.rc,
+                     "log in to this host by ssh as the same user to see the reason")
 
 
-def refused(found: Sequence[Refusal], asked: int) -> HccnError:
+def refused(found: Sequence[Refusal], requested: int) -> HccnError:
     """Return one error for all hosts without a login, with the code of the first."""
     shown = ["%s: %s" % (one.host, _without(one.error.message, one.host)) for one in found[:SHOWN]]
     more = " and %d more" % (len(found) - SHOWN) if len(found) > SHOWN else ""
     hints = list(dict.fromkeys(one.error.hint for one in found[:SHOWN]))
-    return HccnError(found[0].error.code, "%d of %d hosts take no login from %s: %s%s" % (len(found), asked, os.uname().nodename, "; ".join(shown), more),
+    return HccnError(found[0].error.code, "%d of %d hosts accept no login from %s: %s%s" % (len(found), requested, os.uname().nodename, "; ".join(shown), more),
                      "; ".join(hints[:2]))
 
 
 def _without(message: str, host: str) -> str:
-    """Return the line without the host, which ssh puts at its beginning."""
+    """Return the line without the name of the host, with which ssh begins it."""
     return re.sub(r"^%s: " % re.escape(host), "", message)

@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""A key for one run: made on the launching host, let in on the hosts that take part, and gone afterwards.
+"""Manage an SSH key for one run: create it on the launching host, authorize it on the participating hosts, and remove it afterwards.
 
-The line in authorized_keys is its own record: its comment names the run, who owns it and when it ends, so that the next run can take away what a killed
-one left. The private key never leaves the folder in which ssh-keygen made it.
+The comment of the line in authorized_keys contains the run, its owner and its end, so that the next run can remove the line of a killed run.
+The private key stays in the folder in which ssh-keygen created it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import shutil
 import tempfile
 import time
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Dict, Iterable, Iterator, List, Optional, Sequence, Tuple
 
 from .._core import process
@@ -29,10 +29,10 @@ RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 OWNER = re.compile(r"[A-Za-z0-9._-]{1,200}")
 PUBLIC_KEY = re.compile(r"(?:ssh-ed25519|ecdsa-sha2-[a-z0-9-]+|ssh-rsa) [A-Za-z0-9+/=]+")
 KINDS = (("ed25519",), ("ecdsa", "-b", "384"))
-"""ssh-keygen's kinds in the order of choice: FIPS mode refuses the first."""
+"""Types of keys in the order of preference. FIPS mode rejects the first."""
 KEYGEN_SECONDS = 30
 RESTRICT_SINCE, EXPIRY_SINCE = (7, 2), (7, 7)
-"""Releases of OpenSSH that know the options of authorized_keys (sshd(8)); one that does not know an option refuses the whole key."""
+"""Releases of OpenSSH from which on the options of authorized_keys exist (sshd(8)). An older release rejects a key with an unknown option."""
 HOST_KEYS = "etc/ssh"
 IDENTITY = "id"
 _FOLDER = MARKER + "-"
@@ -42,7 +42,7 @@ _VERSION = re.compile(r"OpenSSH_([0-9]+)\.([0-9]+)")
 
 @dataclass(frozen=True)
 class Trust:
-    """What one line, or one key's folder, is of. ``until``: seconds since the epoch; ``made``: what had to be made to hold the line."""
+    """The trust of a line or of the folder of a key. ``until``: seconds since the epoch; ``made``: what was created for the line."""
 
     run_id: str
     owner: str
@@ -55,17 +55,17 @@ class Trust:
 
 
 def check(run_id: str, owner: str) -> None:
-    """Raise InputError for values that a comment or a path cannot contain."""
+    """Raise InputError for values that the comment or a path cannot contain."""
     if RUN_ID.fullmatch(run_id) is None:
         raise InputError("run_id %r is not a name of up to 64 letters, digits, '.', '_' and '-'" % run_id)
     if OWNER.fullmatch(owner) is None:
         raise InputError("owner %r is not a word of letters, digits, '.', '_' and '-'" % owner)
 
 
-# The key, on the launching host.
+# The key on the launching host.
 
 def make_key(folder: str, trust: Trust) -> Tuple[str, str]:
-    """Create a key; return the path of the private key and the public key without its comment. Its folder names the owner. Raises HccnError."""
+    """Create a key; return the path of the private key and the public key without its comment. Raises HccnError."""
     own = _key_folder(folder, trust.run_id)
     os.makedirs(folder, 0o700, exist_ok=True)
     shutil.rmtree(own, ignore_errors=True)
@@ -73,15 +73,15 @@ def make_key(folder: str, trust: Trust) -> Tuple[str, str]:
     with open(os.path.join(own, "run.json"), "w") as stream:
         json.dump({"owner": trust.owner, "until": trust.until}, stream)
     path = os.path.join(own, IDENTITY)
-    said = ""
+    message = ""
     for kind in KINDS:
         result = process.run(["ssh-keygen", "-q", "-t", *kind, "-N", "", "-C", trust.comment, "-f", path], KEYGEN_SECONDS)
-        said = (result.stderr or result.stdout).strip()
+        message = (result.stderr or result.stdout).strip()
         if result.rc == 0:
             with open(path + ".pub") as stream:
                 return path, " ".join(stream.read().split()[:2])
     shutil.rmtree(own, ignore_errors=True)
-    raise HccnError("key_not_made", "ssh-keygen made no key: %s" % beginning(said, 300), "look at free space and permissions of %s" % folder)
+    raise HccnError("key_not_made", "ssh-keygen created no key: %s" % beginning(message, 300), "check free space and permissions of %s" % folder)
 
 
 def _key_folder(folder: str, run_id: str) -> str:
@@ -95,10 +95,10 @@ def keys(folder: str) -> List[Trust]:
         if name.startswith(_FOLDER) and os.path.isdir(os.path.join(folder, name)):
             try:
                 with open(os.path.join(folder, name, "run.json")) as stream:
-                    told = json.load(stream)
-                found.append(Trust(name[len(_FOLDER):], str(told["owner"]), int(told["until"])))
+                    noted = json.load(stream)
+                found.append(Trust(run_id=name[len(_FOLDER):], owner=str(noted["owner"]), until=int(noted["until"])))
             except (OSError, ValueError, KeyError, TypeError):
-                found.append(Trust(name[len(_FOLDER):], "unknown", 0))
+                found.append(Trust(run_id=name[len(_FOLDER):], owner="unknown", until=0))
     return found
 
 
@@ -113,12 +113,12 @@ def remove_keys(folder: str, run_ids: Iterable[str]) -> List[str]:
     return removed
 
 
-# The line, on every host.
+# The line in authorized_keys on every host.
 
 def line_of(public_key: str, trust: Trust, release: Optional[Tuple[int, int]]) -> str:
-    """Return the line for authorized_keys. ``release`` of the OpenSSH of this host, None if unknown. Raises InputError."""
+    """Return the line for authorized_keys. ``release``: that of the OpenSSH of this host, None if unknown. Raises InputError."""
     if PUBLIC_KEY.fullmatch(public_key) is None:
-        raise InputError("public_key is no public key of OpenSSH")
+        raise InputError("public_key is not a public key of OpenSSH")
     options = []
     if release and release >= RESTRICT_SINCE:
         options.append("restrict")
@@ -128,7 +128,7 @@ def line_of(public_key: str, trust: Trust, release: Optional[Tuple[int, int]]) -
 
 
 def _local(moment: int) -> str:
-    """Format a time in the time zone of the system, as sshd reads it, and not in TZ of this process."""
+    """Format a time in the time zone of the system, which sshd uses, and not in TZ of this process."""
     zone = os.environ.pop("TZ", None)
     time.tzset()
     try:
@@ -157,7 +157,7 @@ def lines(path: str) -> List[Trust]:
 
 def _read(line: str) -> Optional[Trust]:
     match = _COMMENT.search(line.rstrip())
-    return Trust(match.group(1), match.group(2), int(match.group(3)), match.group(4)) if match else None
+    return Trust(run_id=match.group(1), owner=match.group(2), until=int(match.group(3)), made=match.group(4)) if match else None
 
 
 @contextmanager
@@ -177,7 +177,7 @@ def allow(path: str, public_key: str, trust: Trust, release: Optional[Tuple[int,
     line_of(public_key, trust, release)
     os.makedirs(os.path.dirname(path), 0o700, exist_ok=True)
     with _locked(path):
-        line = line_of(public_key, Trust(trust.run_id, trust.owner, trust.until, _made(path, made)), release)
+        line = line_of(public_key, replace(trust, made=_made(path, made)), release)
         if any(found.run_id == trust.run_id for found in lines(path)):
             return
         handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
@@ -194,7 +194,7 @@ def allow(path: str, public_key: str, trust: Trust, release: Optional[Tuple[int,
 
 
 def _made(path: str, made: str) -> str:
-    """Return what was created for the line. A file with only such lines was created for the first of them, and is removed with the last."""
+    """Return what was created for the line. A file that contains only such lines was created for the first of them, and is removed with the last."""
     known = lines(path)
     if not known or len(known) != _count(path):
         return made
@@ -207,7 +207,7 @@ def _count(path: str) -> int:
 
 
 def forbid(path: str, run_ids: Iterable[str]) -> List[str]:
-    """Remove the lines of these runs, and file and folder created for them if now empty; return the ids of those that existed."""
+    """Remove the lines of these runs, and the file and folder that were created for them if now empty; return the ids of the runs that had a line."""
     wanted = set(run_ids)
     if not wanted or not os.path.exists(path):
         return []
@@ -262,15 +262,15 @@ def _shorten(path: str, data: bytes) -> None:
         stream.truncate()
 
 
-# All of it.
+# Runs of keys and lines, and the host keys.
 
-def over(found: Sequence[Trust], now: float) -> List[str]:
-    """Return the runs whose time is over, of any owner: they no longer need their keys."""
+def expired(found: Sequence[Trust], now: float) -> List[str]:
+    """Return the runs of any owner whose time is over, and which need their keys no longer."""
     return [one.run_id for one in found if one.until < now]
 
 
 def others(found: Sequence[Trust], run_id: str) -> List[Dict[str, str]]:
-    """Return the other runs, which may still be active, with their owners."""
+    """Return the other runs, which may be active, with their owners."""
     known: Dict[str, str] = {one.run_id: one.owner for one in found if one.run_id != run_id}
     return [{"run_id": name, "owner": owner} for name, owner in known.items()]
 

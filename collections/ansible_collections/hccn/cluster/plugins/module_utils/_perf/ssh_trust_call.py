@@ -35,10 +35,10 @@ def perform(params: Dict[str, Any], check_mode: bool, now: float) -> Dict[str, A
     if params["seconds"] < 1:
         raise InputError("seconds is %d, it must be 1 or more" % params["seconds"])
     if " " in params["key_dir"]:
-        raise InputError("key_dir %r holds a blank, at which launchers would split it" % params["key_dir"])
+        raise InputError("key_dir is %r, it must not contain spaces: launchers split their arguments at them" % params["key_dir"])
     path, folder = params["authorized_keys"], params["key_dir"]
     found = ssh_trust.lines(path) + ssh_trust.keys(folder)
-    unwanted = [one for one in dict.fromkeys(ssh_trust.over(found, now) + params["ended"] + ([run_id] if state == "absent" else []))
+    unwanted = [one for one in dict.fromkeys(ssh_trust.expired(found, now) + params["ended"] + ([run_id] if state == "absent" else []))
                 if one in {trust.run_id for trust in found} and (state == "absent" or one != run_id)]
     trust = Trust(run_id, owner, int(now) + params["seconds"])
     result: Dict[str, Any] = {"changed": bool(unwanted), "removed": unwanted}
@@ -66,7 +66,7 @@ def _remove(path: str, folder: str, run_ids: List[str]) -> None:
 
 def _release() -> Any:
     try:
-        said = process.run(["ssh", "-V"], _VERSION_SECONDS)
+        result = process.run(["ssh", "-V"], _VERSION_SECONDS)
     except HccnError:
         return None
-    return ssh_trust.release_of(said.stderr + said.stdout)
+    return ssh_trust.release_of(result.stderr + result.stdout)

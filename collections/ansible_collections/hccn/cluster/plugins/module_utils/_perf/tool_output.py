@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""The output of collective tests, whatever tool wrote it: known error texts, those of MPI launchers and ssh, and the completeness of a table.
+"""Parts of the output that all collective tools have in common: error texts of MPI launchers and ssh, and the completeness of the result table.
 
-Lines of several ranks may be glued together, so every text is searched for inside lines. Sources: runs of real launchers.
+Lines of several ranks may be printed without a line break in between, so every text is searched for inside lines. Sources: runs of real launchers.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from .._core.errors import HccnError
 
 
 LINE_LIMIT = 300
-"""Characters of a tool's line that a message keeps."""
+"""Characters of a line of output that a message contains."""
 
-_TIMED_OUT_HINT = "one rank hangs or cannot be reached; look at the links and at leftover processes on every host, or raise timeout"
-_MPI_MISSING_HINT = ("install the same MPI on every host and put it into the PATH of shells without login; "
-                     "leftover test processes are known as a cause too")
+_TIMED_OUT_HINT = "one rank hangs or cannot be reached; check the links and leftover processes on every host, or raise timeout"
+PASSWORDLESS_HINT = "the user who runs mpirun must be able to log in by key, without a password"
+_MPI_MISSING_HINT = "install the same MPI on every host, in the PATH of non-login shells; leftover test processes can also be the cause"
 
 
 class Known(NamedTuple):
-    """One known text: the error's code, what to search, what to do."""
+    """A known error text, with the code and hint of its error."""
 
     code: str
     text: Pattern[str]
@@ -35,52 +35,52 @@ def known(code: str, text: str, hint: str) -> Known:
     return Known(code, re.compile(text), hint)
 
 
-# Of the launcher: no rank has run.
+# Errors of the launcher: no rank was started.
 LAUNCH = (
-    known("host_unresolvable", r"ssh: Could not resolve hostname \S+?:", "write addresses, or make the name resolve on the launching host"),
-    known("host_unreachable", r"ssh: connect to host \S+ port [0-9]+:", "the host is down, its sshd is not running, or a firewall is between"),
-    known("ssh_host_key", r"Host key verification failed", "add the host's key to known_hosts of the user who runs mpirun"),
+    known("host_unresolvable", r"ssh: Could not resolve hostname \S+?:", "use addresses, or make the name resolvable on the launching host"),
+    known("host_unreachable", r"ssh: connect to host \S+ port [0-9]+:", "the host is down, its sshd is not running, or a firewall blocks the connection"),
+    known("ssh_host_key", r"Host key verification failed", "add the host key to known_hosts of the user who runs mpirun"),
     known("ssh_refused", r"Permission denied \((?:publickey|password|keyboard|gssapi)|Too many authentication failures",
-          "the user who runs mpirun must log in by key, without a password"),
+          PASSWORDLESS_HINT),
     known("ssh_refused", r"(?:kex|ssh)_exchange_identification: ",
-          "sshd ended the connection before any login: too many at a time (MaxStartups in sshd_config), or the address is blocked on that host"),
+          "sshd closed the connection before the login: there are too many connections (MaxStartups in sshd_config), or the host blocks the address"),
     known("root_refused", r"has detected an attempt to run as root", "give --allow-run-as-root"),
     known("hostfile_unreadable", r"unable to open host ?file|error parsing hostfile|unable to open the hostfile",
           "the host file must exist and be readable"),
-    known("not_enough_slots", r"not enough slots available", "more ranks were asked for than the host file has slots"),
-    # What the shell says behind the name is in the language of that host.
+    known("not_enough_slots", r"not enough slots available", "more ranks were requested than the host file has slots"),
+    # The rest of the line is in the language of the host.
     known("mpi_missing", r"hydra_pmi_proxy: No such file|sh: [^\n]{0,300}\b(?:hydra_pmi_proxy|orted|prted) ?[:\uff1a]", _MPI_MISSING_HINT),
     known("program_missing", r"execvp error on file|unable to launch the specified application", "build the program at the same path on every host"),
     known("launcher_argument", r"unrecognized argument \S+|error parsing input array|Error: unknown option \"|unrecognized option was included",
-          "this mpirun does not know an argument; name the right one in mpirun"),
+          "this mpirun does not support an argument; set mpirun to the right program"),
     known("library_missing", r"error while loading shared libraries: \S+?:",
-          "put the libraries of MPI and of the program into LD_LIBRARY_PATH on every host, by the option environment"),
+          "add the libraries of MPI and of the program to LD_LIBRARY_PATH on every host, with the option environment"),
     known("hostname_unresolved", r"gethostbyname failed, \S+", "add the host's own name with its address to its /etc/hosts"),
 )
 
-# Of MPI itself, and what only says that it ended.
+# Errors of MPI, and consequences of other errors.
 END = (
     known("mpi_init_failed", r"Fatal error in (?:internal_Init|P?MPI_Init)|MPI_Init\(.*\) failed",
-          "MPI could not connect its ranks: name the network, e.g. by UCX_NET_DEVICES or HYDRA_IFACE in environment"),
+          "MPI could not connect its ranks: select the network, for example with UCX_NET_DEVICES or HYDRA_IFACE in environment"),
     known("timed_out", r"APPLICATION TIMED OUT[^\n]*|time limit for job execution has been reached", _TIMED_OUT_HINT),
     known("rank_crashed", r"BAD TERMINATION OF ONE OF YOUR APPLICATION PROCESSES(?:\s+=\s+PID [0-9]+ RUNNING AT \S+\s+=\s+EXIT CODE: [0-9]+)?"
           r"|noticed that process rank [0-9]+ with PID [0-9]+ on node \S+ exited on signal",
-          "a rank was killed or crashed: see dmesg and the program's own logs on the host that is named; where several ranks ended, it may be one that "
-          "went down with the others, and mpirun's EXIT STRING tells how the job as a whole ended"),
+          "a rank was killed or crashed: see dmesg and the logs of the program on the host that the line names. If several ranks ended, the first cause may "
+          "be on another host, and the EXIT STRING of mpirun describes the end of the whole job"),
     known("launch_failed", r"Launch proxy failed|unable to reliably start one or more daemons|daemon \(pid [0-9]+\) died unexpectedly",
-          "a host did not start its ranks: log in to every host by ssh as the same user, without a password"),
+          "a host did not start its ranks: check that this user can log in to every host by ssh without a password"),
 )
 CONSEQUENCES = ("timed_out", "rank_crashed", "launch_failed")
-"""Codes that say how a run ended, not why."""
+"""Codes of errors that are consequences of others and do not name a cause."""
 
 
 def timed_out_error(message: str) -> HccnError:
-    """The error of a run that this side stopped."""
+    """Return the error of a run that was stopped because of its time limit."""
     return HccnError("timed_out", message, _TIMED_OUT_HINT)
 
 
 def line_of(text: str, start: int, end: int) -> str:
-    """The line (of a frame: the lines) around a match; where that is long, the match and what follows it."""
+    """Return the line (of a frame: the lines) around a match; if it is longer than LINE_LIMIT, the text from the start of the match."""
     first = text.rfind("\n", 0, start) + 1
     stop = text.find("\n", end)
     line = " ".join(part.strip("= \t\r") for part in text[first:stop if stop >= 0 else len(text)].splitlines())
@@ -88,7 +88,7 @@ def line_of(text: str, start: int, end: int) -> str:
 
 
 def search(table: Sequence[Known], text: str) -> List[HccnError]:
-    """The errors of ``table`` whose text is there, in the table's order; ``message`` is the tool's own line."""
+    """Return the errors whose text occurs, in the order of ``table``; ``message`` is the line that the tool printed."""
     found = []
     for one in table:
         match = one.text.search(text)
@@ -98,7 +98,7 @@ def search(table: Sequence[Known], text: str) -> List[HccnError]:
 
 
 def once(errors: Sequence[HccnError]) -> List[HccnError]:
-    """The first error of each code."""
+    """Return the first error of each code."""
     unique: Dict[str, HccnError] = {}
     for error in errors:
         unique.setdefault(error.code, error)
@@ -106,33 +106,33 @@ def once(errors: Sequence[HccnError]) -> List[HccnError]:
 
 
 def incomplete(found: Sequence[int], expected: Sequence[int]) -> Optional[HccnError]:
-    """None where there is one row for every expected size and no other; sizes in bytes."""
+    """Return None if there is exactly one row for every expected size, else the error. Sizes are in bytes."""
     if found and list(found) == list(expected):
         return None
     if not found:
-        return HccnError("no_table", "the output holds no row of the result table", "see the output for the reason")
+        return HccnError("no_table", "the output contains no row of the result table", "see the output for the reason")
     missing = [size for size in expected if size not in found]
     if missing:
         return HccnError("rows_missing", "%d of %d sizes have no row, the first is %d bytes" % (len(missing), len(expected), missing[0]),
                          "the program stopped early; see the output for the reason")
     if not expected:
-        return HccnError("rows_missing", "%d row(s), but the log does not tell which sizes were asked for" % len(found), "give sizes")
+        return HccnError("rows_missing", "the log has %d row(s), but does not contain the requested sizes" % len(found), "set sizes to those of the run")
     extra = [size for size in found if size not in expected]
-    return HccnError("unexpected_rows", "rows for %s bytes do not fit what was asked for" % (extra[0] if extra else list(found)),
-                     "the output is of another run, or of several")
+    return HccnError("unexpected_rows", "the rows for %s bytes do not belong to the requested sizes" % (extra[0] if extra else list(found)),
+                     "the output belongs to another run, or to several runs")
 
 
 OUTPUT_LIMIT = 8000
-"""Characters of a failed run's output that a result carries; the end tells why."""
+"""Characters of the output of a failed run in the result of the module. The last ones are kept."""
 
 
 def tail(stdout: str, stderr: str) -> str:
-    """The end of both streams, bounded."""
+    """Return the end of both streams."""
     half = OUTPUT_LIMIT // 2
     parts = [text.strip()[-half:] for text in (stdout, stderr)]
     return "\n".join(part for part in parts if part)
 
 
 def rounded(value: float) -> float:
-    """Six significant digits; the time that it is computed from has fewer."""
+    """Return six significant digits; the time from which the value is computed has fewer."""
     return float("%.6g" % value)

@@ -64,32 +64,33 @@ class Assembly:
 
 
 class _Requirements:
-    """What a format and version require of every device."""
+    """The requirements of a format and version for every device."""
 
     def __init__(self, options: TableOptions, version: str) -> None:
         self.layers = version == rank_list.VERSION
         self.vnic = options.format == "vllm_pd"
         self.needs_pod = version == hccl.SUPER_POD_VERSION and not self.vnic
-        self.takes_pod = self.needs_pod or self.vnic or options.format == "local_comm_res"
+        self.includes_pod = self.needs_pod or self.vnic or options.format == "local_comm_res"
         self._needed = {"super_pod"} if self.needs_pod else set()
         if not self.layers:
             self._needed.add("address")
 
     def rank(self, number: int, device: Optional[Mapping[str, Any]]) -> Device:
-        """Return the device as a rank of the table. Raises UnusableHost with the reason if it cannot be one."""
+        """Return the device as a rank of the table. Raises UnusableHost with the reason if that is impossible."""
         if device is None:
             raise UnusableHost((number, "has no device %d" % number))
         address = str(device["address"]) if device.get("address") else None
         vnic = vnic_address(device) if self.vnic else None
         # Errors of other topics (link, tls, ...) do not prevent a table. They become warnings, see _other_errors.
         if not isinstance(device.get("errors") or [], (list, tuple)):
-            raise UnusableHost((number, "device %d: its errors are no list" % number))
+            raise UnusableHost((number, "device %d: its errors are not a list" % number))
         for error in _errors(device):
             if topic_of(error) in self._needed and not (vnic and topic_of(error) == "address"):
                 raise UnusableHost((number, "device %d: %s" % (number, message_of(error))))
-        pod = super_pod_of(device) if self.takes_pod else None
+        pod = super_pod_of(device) if self.includes_pod else None
         if self.needs_pod and pod is None:
-            raise UnusableHost((number, "device %d is in no super pod%s" % (number, "" if "super_pod" in device else " that was read: gather super_pod")))
+            message = "device %d is not in a super pod" if "super_pod" in device else "the super pod of device %d was not read: gather super_pod"
+            raise UnusableHost((number, message % number))
         if address is None and vnic is None and not self.needs_pod:
             raise UnusableHost((number, "device %d has no address" % number))
         return Device(number, vnic or address, int(pod["sdid"]) if pod else None)
@@ -107,18 +108,18 @@ def _selected(found: Mapping[int, Mapping[str, Any]], wanted: Sequence[str], exp
     for number in sorted(expand(wanted, sorted(found))):
         try:
             devices.append(requirements.rank(number, found.get(number)))
-        except UnusableHost as unfit:
-            faults.extend(unfit.reasons)
+        except UnusableHost as error:
+            faults.extend(error.reasons)
     if faults:
         raise UnusableHost(*faults)
     return tuple(devices)
 
 
 def _pod_id(devices: Sequence[Device], found: Mapping[int, Mapping[str, Any]]) -> Optional[str]:
-    """Return the super pod of a host. Raises UnusableHost if its devices name several."""
+    """Return the super pod of a host. Raises UnusableHost if its devices are in several."""
     pods = sorted({str(found[device.id]["super_pod"]["super_pod_id"]) for device in devices if device.sdid is not None})
     if len(pods) > 1:
-        raise UnusableHost((None, "its devices name several super pods: %s" % ", ".join(pods)))
+        raise UnusableHost((None, "its devices are in several super pods: %s" % ", ".join(pods)))
     return pods[0] if pods else None
 
 
@@ -127,7 +128,7 @@ def _devices_of_levels(host: str, levels: Optional[Mapping[str, Any]], wanted: S
     given = (levels or {}).get(host)
     given = given.get("rank_list") if isinstance(given, abc.Mapping) else given
     if not isinstance(given, (list, tuple)) or not given:
-        raise UnusableHost((None, "version 2.0 wants the addresses of its network layers, which no tool tells: give levels"))
+        raise UnusableHost((None, "version 2.0 requires the addresses of the network layers, which no tool reports: set the option levels"))
     found = by_id(given, "device_id")
     numbers = sorted(expand(wanted, sorted(found)))
     faults = [(number, "levels has no device %d" % number) for number in numbers if number not in found]
@@ -163,7 +164,7 @@ def _without_address(servers: Sequence[Server]) -> List[Problem]:
     """Return a problem for each device without an address. HCCL accepts that inside one super pod, but not between several."""
     pods = {server.super_pod_id for server in servers}
     severity = "warning" if len(pods) == 1 else "error"
-    why = "HCCL can go without one inside a super pod, but not where RoCE is forced" if len(pods) == 1 else "between super pods HCCL needs one"
+    why = "HCCL can do without one inside a super pod, unless RoCE is forced" if len(pods) == 1 else "HCCL requires one between super pods"
     return [Problem(RULE, severity, "device %d has no address: %s" % (device.id, why), host=server.host, device=device.id)
             for server in servers for device in server.devices if device.address is None]
 
@@ -174,8 +175,8 @@ def _unknown_pods(results: Mapping[str, Result]) -> List[Problem]:
         if isinstance(result, abc.Mapping) and result.get("product") == "A3":
             devices = result.get("devices")
             if isinstance(devices, (list, tuple)) and not any(isinstance(device, abc.Mapping) and "super_pod" in device for device in devices):
-                return [Problem(RULE, "warning", "whether the hosts are in a super pod was not read, so the table is one for hosts outside",
-                                hint="let device_info gather super_pod too")]
+                return [Problem(RULE, "warning", "the topic super_pod was not gathered, so the table assumes hosts outside a super pod",
+                                hint="gather super_pod with device_info")]
     return []
 
 
@@ -197,8 +198,8 @@ def assemble(results: Mapping[str, Result], addresses_of: Callable[[str], HostAd
             server, warnings = _server(host, result, addresses_of, options, expand, requirements)
             servers.append(server)
             problems.extend(warnings)
-        except UnusableHost as unfit:
-            problems.extend(Problem(RULE, "error", reason, host=host, device=number) for number, reason in unfit.reasons)
+        except UnusableHost as error:
+            problems.extend(Problem(RULE, "error", reason, host=host, device=number) for number, reason in error.reasons)
         except HccnError as error:
             problems.append(Problem(RULE, "error", error.message, host=host, hint=error.hint or None))
     if requirements.needs_pod:

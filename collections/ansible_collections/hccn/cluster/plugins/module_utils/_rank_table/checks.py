@@ -45,9 +45,9 @@ ERROR_TEXTS: Mapping[str, str] = {
     "EI0014": "Value %s for ranktable variable %s is invalid. Expected value: %s.",
     "EI0017": "Config %s is missing in the ranktable file.",
 }
-"""The texts with which HCCL refuses a rank table, by code; %s stands for what HCCL fills in.
+"""The messages with which HCCL refuses a rank table, by code. HCCL replaces %s with values.
 
-Source: hcomm docs/zh/error_codes; for EI0001 the line of its log. Some refusals are only a line in HCCL's log; these have the code of the nearest report.
+Source: hcomm docs/zh/error_codes; for EI0001, the line of its log. HCCL only logs some refusals; these have the code of the nearest report.
 """
 
 MAX_PER_RULE = 50
@@ -92,24 +92,24 @@ def bounded(problems: Iterable[Problem]) -> List[Problem]:
     return reported
 
 
-def _not_taken(found: formats.Format, reader: str) -> Violation:
+def _unsupported_format(found: formats.Format, reader: str) -> Violation:
     if (reader, found.name) == ("hccl", formats.HETEROGENEOUS):
-        return Violation("", "this is %s, for which HCCL has a parser of its own: not checked" % found.title, severity="warning")
-    return Violation("", "this is %s: %s does not take it" % (found.title, TITLES[reader]))
+        return Violation("", "this is %s, for which HCCL has a separate parser: not checked" % found.title, severity="warning")
+    return Violation("", "this is %s: %s does not accept it" % (found.title, TITLES[reader]))
 
 
 def _violations(document: Mapping[str, Any], readers: Sequence[str], product: Optional[str]) -> Iterable[Problem]:
     found = formats.recognise(document)
     views: Dict[str, Any] = {}
     for reader in readers:
-        taken = RULES[reader]
-        name = found.name or list(taken)[0]
-        if name not in taken:
-            yield _problem(reader, "format", None, _not_taken(found, reader))
+        supported = RULES[reader]
+        name = found.name or list(supported)[0]
+        if name not in supported:
+            yield _problem(reader, "format", None, _unsupported_format(found, reader))
             continue
         if name not in views:
             views[name] = VIEWS[name](document, product)
-        for rule in taken[name]:
+        for rule in supported[name]:
             for violation in rule.check(views[name]):
                 yield _problem(reader, rule.name, rule.code, violation)
 
@@ -122,14 +122,14 @@ def check(document: Mapping[str, Any], readers: Sequence[str] = ("hccl",), produ
     return bounded(_violations(document, readers, product))
 
 
-def _about_text(readers: Sequence[str], rule: str, message: str, hint: Optional[str] = None, severity: str = "error") -> List[Problem]:
+def _text_problems(readers: Sequence[str], rule: str, message: str, hint: Optional[str] = None, severity: str = "error") -> List[Problem]:
     return [_problem(reader, rule, "EI0004", Violation("", message, hint=hint, severity=severity)) for reader in readers]
 
 
 def _no_table(readers: Sequence[str], rule: str, error: ParseError, text: Union[str, bytes] = "") -> List[Problem]:
     is_yaml = isinstance(text, str) and _YAML.match(text)
     hint = "this is YAML: give it as JSON (kubectl get configmap NAME -o json), or the value of its key hccl.json" if is_yaml else error.hint
-    return _about_text(readers, rule, error.message, hint or None)
+    return _text_problems(readers, rule, error.message, hint or None)
 
 
 def _check_size(size: int, document: Mapping[str, Any], readers: Sequence[str]) -> List[Problem]:
@@ -138,7 +138,7 @@ def _check_size(size: int, document: Mapping[str, Any], readers: Sequence[str]) 
     for reader in readers:
         limit = {"hccl": MAX_TEXT, "hixl": local_comm_res_rules.MAX_TEXT}.get(reader, size)
         if size > limit and name != formats.HCCL_V2:
-            problems += _about_text([reader], "size", "%d bytes: %s reads %d" % (size, TITLES[reader], limit))
+            problems += _text_problems([reader], "size", "the table has %d bytes: %s reads at most %d" % (size, TITLES[reader], limit))
     return problems
 
 
@@ -156,7 +156,7 @@ def examine_document(document: Mapping[str, Any], readers: Sequence[str], produc
         verdict = examine_document(packed.table, readers, product)
     problems = list(verdict.problems)
     if packed.parts > 1:
-        problems[:0] = _about_text(readers, "config_map", "this ConfigMap holds one of %d parts of the table: the other ranks are not in it" % packed.parts,
+        problems[:0] = _text_problems(readers, "config_map", "this ConfigMap has one of %d parts of the table: the other ranks are missing" % packed.parts,
                                    severity="warning")
     return verdict._replace(problems=problems, job=packed.job)
 
@@ -180,13 +180,13 @@ def check_name(path: str) -> List[Problem]:
     """Check a path as HCCL does: ``.json`` must be at the end and nowhere else (hcomm CheckFilePath)."""
     if path.find(".json") + len(".json") == len(path):
         return []
-    message = "%s does not end in .json" if not path.endswith(".json") else "%s has .json also before its end"
+    message = "%s does not end in .json" if not path.endswith(".json") else "%s contains .json before its end"
     return [_problem("hccl", "file_name", "EI0004", Violation("", "the path " + message % path + ": HCCL does not read it"))]
 
 
 def check_mode(mode: int, readers: Sequence[str]) -> List[Problem]:
     """Return the problems of the mode of a file."""
-    return [_problem(reader, "file_mode", None, Violation("", "the mode is %04o: %s wants %04o at most" % (mode, TITLES[reader], MAX_MODES[reader])))
+    return [_problem(reader, "file_mode", None, Violation("", "the mode is %04o: %s allows at most %04o" % (mode, TITLES[reader], MAX_MODES[reader])))
             for reader in readers if mode & ~MAX_MODES.get(reader, mode)]
 
 
@@ -196,8 +196,8 @@ def _too_long(size: int, head: bytes, readers: Sequence[str]) -> List[Problem]:
     for reader in readers:
         refused = reader == "hixl" or (reader == "hccl" and not _V2.search(head))
         limit = local_comm_res_rules.MAX_TEXT if reader == "hixl" else MAX_TEXT
-        reason = "%s reads %d; not checked further" % (TITLES[reader], limit) if refused else "too long to be checked here"
-        problems += _about_text([reader], "size", "%d bytes: %s" % (size, reason), severity="error" if refused else "warning")
+        reason = "%s reads at most %d, so it is not checked further" % (TITLES[reader], limit) if refused else "too large to be checked"
+        problems += _text_problems([reader], "size", "the table has %d bytes: %s" % (size, reason), severity="error" if refused else "warning")
     return problems
 
 
@@ -218,7 +218,7 @@ def examine_file(path: str, readers: Sequence[str], product: Optional[str] = Non
 
 
 def against_hosts(verdict: Verdict, results: Mapping[str, Result], server_ids: Optional[Mapping[str, str]] = None) -> Verdict:
-    """Add what differs from the hosts. ``results`` are those of device_info by host; ``server_ids`` maps a host to its server_id in the table."""
+    """Add the differences from the hosts. ``results`` are those of device_info by host; ``server_ids`` maps a host to its server_id in the table."""
     if verdict.document is None:
         return verdict
     try:

@@ -3,7 +3,7 @@
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
 """Extract the rank table from a Kubernetes ConfigMap: ``rings-config-JOB`` of Ascend Operator, or a job summary of ClusterD.
 
-The input is the manifest, the object that the API returns, or only its ``data``. YAML is not supported, since a target need not have PyYAML.
+The input is the manifest, the object that the API returns, or only its ``data``. YAML is not supported, since a host may not have PyYAML.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def unpack(document: Mapping[str, Any]) -> Optional[Packed]:
     """Return the table in a ConfigMap; None if the document is not a ConfigMap. Raises ParseError for a ConfigMap without a table."""
     kind = document.get("kind")
     if isinstance(kind, str) and kind.endswith("List"):
-        raise ParseError("a %s of Kubernetes is no rank table" % kind, "give one ConfigMap of its items")
+        raise ParseError("a Kubernetes %s is not a rank table" % kind, "pass one ConfigMap of its items")
     if kind != "ConfigMap" and KEY not in document:
         return None
     data = document.get("data") if kind == "ConfigMap" else document
@@ -48,5 +48,5 @@ def _key_of(data: Mapping[str, Any]) -> str:
     if len(keys) != 1:
         raise ParseError("the ConfigMap has no key %s, only %s" % (KEY, ", ".join(sorted(map(str, data)))[:200]))
     if not isinstance(data[keys[0]], (str, dict)):
-        raise ParseError("%s of the ConfigMap is no text" % keys[0])
+        raise ParseError("%s of the ConfigMap is neither a string nor an object" % keys[0])
     return keys[0]

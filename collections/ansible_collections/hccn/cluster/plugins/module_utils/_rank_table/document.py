@@ -36,7 +36,7 @@ def parse(content: Union[str, bytes]) -> Dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise ParseError("not JSON: %s" % error) from error
     if not isinstance(document, dict):
-        raise ParseError("not a rank table: the JSON value is no object but a %s" % type(document).__name__)
+        raise ParseError("not a rank table: the JSON value is not an object but a %s" % type(document).__name__)
     return document
 
 

@@ -54,12 +54,12 @@ def drift(model: Model, results: Mapping[str, Result], server_ids: Optional[Mapp
         if owner is None and model.version == rank_list.VERSION:
             problems.append(Problem(HOST, "warning", "no host has an address of the devices in net instance %s: they cannot be compared" % server.server_id))
         elif owner is None:
-            problems.append(Problem(HOST, "error", "the table has the server %s, which is none of the hosts" % server.server_id))
+            problems.append(Problem(HOST, "error", "the table has the server %s, which does not match any host" % server.server_id))
         else:
             listed.setdefault(owner, {}).update((device.id, device) for device in server.devices)
             if owner in found:
                 problems.extend(_server(owner, server, found[owner]))
-    problems.extend(_left_out(found, listed))
+    problems.extend(_missing(found, listed))
     return problems
 
 
@@ -80,43 +80,43 @@ def _written(device: Device) -> List[str]:
 
 
 def _endpoints(model: Model, owners: Mapping[Key, str]) -> Iterator[Problem]:
-    """Compare the addresses of endpoints, which name no NPU. device_info does not read addresses of hosts and EIDs, so these are skipped."""
+    """Compare the addresses of endpoints, which do not identify an NPU. device_info does not read addresses of hosts and EIDs, so these are skipped."""
     for device in (device for server in model.servers for device in server.devices):
         address = device.address or ""
         if device.more.get("placement") == "device" and packed(address) is not None and _key(address) not in owners:
-            yield Problem(ADDRESS, "error", "the endpoint %s is the address of no NPU of the hosts" % address)
+            yield Problem(ADDRESS, "error", "the endpoint %s is not the address of any NPU of the hosts" % address)
 
 
 def _server(host: str, server: Server, found: Found) -> Iterator[Problem]:
     for device in server.devices:
-        there = found.get(device.id)
-        if there is None:
-            yield Problem(DEVICE, "error", "the table has device %d, which the host does not show" % device.id, host=host, device=device.id)
+        present = found.get(device.id)
+        if present is None:
+            yield Problem(DEVICE, "error", "the table has device %d, which the host does not have" % device.id, host=host, device=device.id)
             continue
-        yield from _address(host, device, there)
-        pod = super_pod_of(there)
+        yield from _address(host, device, present)
+        pod = super_pod_of(present)
         if device.sdid is not None and pod is not None and int(pod["sdid"]) != device.sdid:
-            yield Problem(SDID, "error", "device %d has the super device id %s, the table %d" % (device.id, pod["sdid"], device.sdid),
+            yield Problem(SDID, "error", "device %d has the super device id %s, but %d in the table" % (device.id, pod["sdid"], device.sdid),
                           host=host, device=device.id)
     pods = {str(pod["super_pod_id"]) for pod in map(super_pod_of, found.values()) if pod}
     if server.super_pod_id is not None and pods and server.super_pod_id not in pods:
-        yield Problem(SUPER_POD, "error", "the host is in super pod %s, in the table in %s" % (", ".join(sorted(pods)), server.super_pod_id), host=host)
+        yield Problem(SUPER_POD, "error", "the host is in super pod %s, but in %s in the table" % (", ".join(sorted(pods)), server.super_pod_id), host=host)
 
 
-def _address(host: str, device: Device, there: Mapping[str, Any]) -> Iterator[Problem]:
-    known = _addresses(there)
+def _address(host: str, device: Device, present: Mapping[str, Any]) -> Iterator[Problem]:
+    known = _addresses(present)
     # An NPU with several ports has several addresses, of which device_info reads the first.
     written = (device.address or "").split(",") if device.address else []
-    if written and set(map(_key, written)).isdisjoint(map(_key, known)) and ("address" in there or known):
-        yield Problem(ADDRESS, "error", "device %d has %s, the table %s" % (
+    if written and set(map(_key, written)).isdisjoint(map(_key, known)) and ("address" in present or known):
+        yield Problem(ADDRESS, "error", "device %d has %s, but %s in the table" % (
             device.id, "the address " + known[0] if known else "no address", device.address), host=host, device=device.id)
 
 
-def _left_out(found: Mapping[str, Found], listed: Mapping[str, Mapping[int, Device]]) -> Iterator[Problem]:
+def _missing(found: Mapping[str, Found], listed: Mapping[str, Mapping[int, Device]]) -> Iterator[Problem]:
     for host, devices in found.items():
         if host not in listed:
-            yield Problem(HOST, "warning", "the table does not have this host", host=host)
+            yield Problem(HOST, "warning", "the host is not in the table", host=host)
             continue
-        missing = sorted(set(devices).difference(listed[host]))
-        if missing:
-            yield Problem(DEVICE, "warning", "the table does not have device %s of this host" % ", ".join(map(str, missing)), host=host)
+        unlisted = sorted(set(devices).difference(listed[host]))
+        if unlisted:
+            yield Problem(DEVICE, "warning", "device %s of this host is not in the table" % ", ".join(map(str, unlisted)), host=host)

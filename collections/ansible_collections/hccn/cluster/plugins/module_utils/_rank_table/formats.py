@@ -46,7 +46,7 @@ _BY_VERSION = {
     "2.0": Format(HCCL_V2, "a table of version 2.0, which HCCL reads on Ascend 950 only"),
 }
 _HCCL = Format(HCCL, "a table with server_list, which HCCL and MindIE-LLM read")
-_UNKNOWN = Format(UNKNOWN, "no rank table of any known format")
+_UNKNOWN = Format(UNKNOWN, "not a rank table of any known format")
 
 
 def recognise(document: Mapping[str, Any]) -> Format:

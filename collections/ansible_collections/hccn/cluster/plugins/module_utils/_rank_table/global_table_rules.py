@@ -84,9 +84,9 @@ def _status(table: GlobalTable) -> Iterator[Violation]:
 def _group_list(table: GlobalTable) -> Iterator[Violation]:
     members = table.fields.get("server_group_list")
     if not isinstance(members, list):
-        yield Violation("server_group_list", "server_group_list is %s" % ("no list" if "server_group_list" in table.fields else "missing"))
+        yield Violation("server_group_list", "server_group_list is %s" % ("not a list" if "server_group_list" in table.fields else "missing"))
     elif not GROUPS[0] <= len(members) <= GROUPS[1]:
-        yield Violation("server_group_list", "the number of groups is %d: MindIE-Motor takes %d to %d" % ((len(members),) + GROUPS))
+        yield Violation("server_group_list", "the number of groups is %d: MindIE-Motor accepts %d to %d" % ((len(members),) + GROUPS))
     yield from not_objects(table.fields, "server_group_list", "")
 
 
@@ -95,13 +95,14 @@ def _group_id(table: GlobalTable) -> Iterator[Violation]:
     for group in table.groups:
         value = group.fields.get("group_id")
         if group.number is None and group.fields is not NOTHING:
-            yield Violation(group.where + ".group_id", "group_id is %s" % ("no number but %s" % shortened(value) if "group_id" in group.fields else "missing"))
+            yield Violation(group.where + ".group_id", "group_id is %s" % (
+                "not a number but %s" % shortened(value) if "group_id" in group.fields else "missing"))
         elif group.number is not None and not isinstance(value, str):
-            yield Violation(group.where + ".group_id", "group_id is no string but %s" % shortened(value), hint='write "%d"' % group.number)
+            yield Violation(group.where + ".group_id", "group_id is not a string but %s" % shortened(value), hint='write "%d"' % group.number)
         else:
             names.append((group.number, group))
     for group, first in duplicates(names):
-        yield Violation(group.where + ".group_id", "group_id %s is also that of %s" % (group.number, first.where), severity="warning")
+        yield Violation(group.where + ".group_id", "group_id %s is also used by %s" % (group.number, first.where), severity="warning")
 
 
 def _roles(table: GlobalTable) -> Iterator[Violation]:
@@ -109,9 +110,9 @@ def _roles(table: GlobalTable) -> Iterator[Violation]:
     if not isinstance(table.fields.get("server_group_list"), list):
         return
     if int(COORDINATOR) not in numbers:
-        yield Violation("server_group_list", "no group has group_id '0', that of the coordinators")
+        yield Violation("server_group_list", "no group has group_id '0', which is for the coordinators")
     if not table.instances:
-        yield Violation("server_group_list", "no group has a group_id from '%d' up: there is no instance" % FIRST_INSTANCE)
+        yield Violation("server_group_list", "no group has a group_id of '%d' or more: there is no instance" % FIRST_INSTANCE)
 
 
 def _coordinators(table: GlobalTable) -> Iterator[Violation]:
@@ -119,10 +120,11 @@ def _coordinators(table: GlobalTable) -> Iterator[Violation]:
         if group.number != int(COORDINATOR):
             continue
         if len(group.servers) > MAX_COORDINATORS:
-            yield Violation(group.where + ".server_list", "the number of coordinators is %d: MindIE-Motor takes %d" % (len(group.servers), MAX_COORDINATORS))
+            yield Violation(group.where + ".server_list", "the number of coordinators is %d: MindIE-Motor accepts at most %d" % (
+                len(group.servers), MAX_COORDINATORS))
         for server in group.servers:
             if packed(_string(server.fields, "server_ip")) is None:
-                yield Violation(server.where + ".server_ip", "server_ip %s is no IP address" % shortened(server.fields.get("server_ip")))
+                yield Violation(server.where + ".server_ip", "server_ip %s is not an IP address" % shortened(server.fields.get("server_ip")))
 
 
 def _string(fields: Mapping[str, Any], key: str) -> str:
@@ -139,15 +141,15 @@ def _number(fields: Mapping[str, Any], key: str) -> Optional[int]:
 def _server_list(table: GlobalTable) -> Iterator[Violation]:
     for group in table.groups:
         if group.fields is not NOTHING and not isinstance(group.fields.get("server_list"), list):
-            yield Violation(group.where + ".server_list", "server_list is %s" % ("no list" if "server_list" in group.fields else "missing"))
+            yield Violation(group.where + ".server_list", "server_list is %s" % ("not a list" if "server_list" in group.fields else "missing"))
         yield from not_objects(group.fields, "server_list", group.where + ".")
     for severity, group in table.instances:
         if len(group.servers) > MAX_SERVERS:
-            yield Violation(group.where + ".server_list", "the number of servers is %d: MindIE-Motor takes %d" % (len(group.servers), MAX_SERVERS),
+            yield Violation(group.where + ".server_list", "the number of servers is %d: MindIE-Motor accepts at most %d" % (len(group.servers), MAX_SERVERS),
                             severity=severity)
     total = len(table.servers)
     if total > MAX_SERVERS:
-        yield Violation("server_group_list", "the number of servers in all instance groups is %d: MindIE-Motor takes %d" % (total, MAX_SERVERS))
+        yield Violation("server_group_list", "the number of servers in all instance groups is %d: MindIE-Motor accepts at most %d" % (total, MAX_SERVERS))
 
 
 def _server_count(table: GlobalTable) -> Iterator[Violation]:
@@ -157,9 +159,9 @@ def _server_count(table: GlobalTable) -> Iterator[Violation]:
         if count is NOTHING:
             continue
         if not isinstance(count, str):
-            yield Violation(group.where + ".server_count", "server_count is no string but %s" % shortened(count), severity="warning")
+            yield Violation(group.where + ".server_count", "server_count is not a string but %s" % shortened(count), severity="warning")
         elif number_of(group.fields, "server_count") != len(group.servers):
-            yield Violation(group.where + ".server_count", "server_count is %s, but the length of server_list %d" % (shortened(count), len(group.servers)),
+            yield Violation(group.where + ".server_count", "server_count is %s, but server_list has %d entries" % (shortened(count), len(group.servers)),
                             severity="warning")
 
 
@@ -170,19 +172,19 @@ def _server_addresses(table: GlobalTable) -> Iterator[Violation]:
                 # MindIE-Motor reads both keys of every server and stops at a value that is not a string, in whatever group.
                 missing = not isinstance(server.fields.get(key), str)
                 yield Violation("%s.%s" % (server.where, key), "%s is missing" % key if key not in server.fields else
-                                "%s %s is no IP address" % (key, shortened(server.fields[key])), severity="error" if missing else severity)
+                                "%s %s is not an IP address" % (key, shortened(server.fields[key])), severity="error" if missing else severity)
 
 
 def _server_unique(table: GlobalTable) -> Iterator[Violation]:
     """MindIE-Motor identifies an instance by server_ip and mgmt_port."""
-    ends = [((_string(server.fields, "server_ip"), text_of(server.fields, "mgmt_port")), server) for _severity, server in table.servers
+    servers = [((_string(server.fields, "server_ip"), text_of(server.fields, "mgmt_port")), server) for _severity, server in table.servers
             if server.fields.get("server_ip")]
-    for server, first in duplicates(ends):
-        yield Violation(server.where + ".server_ip", "server_ip %s is also that of %s" % (shortened(server.fields["server_ip"]), first.where))
+    for server, first in duplicates(servers):
+        yield Violation(server.where + ".server_ip", "server_ip %s is also used by %s" % (shortened(server.fields["server_ip"]), first.where))
     for _severity, group in table.instances:
         names = [(text_of(server.fields, "server_id"), server) for server in group.servers if text_of(server.fields, "server_id")]
         for server, first in duplicates(names):
-            yield Violation(server.where + ".server_id", "server_id %s is also that of %s" % (shortened(server.fields["server_id"]), first.where),
+            yield Violation(server.where + ".server_id", "server_id %s is also used by %s" % (shortened(server.fields["server_id"]), first.where),
                             severity="warning")
 
 
@@ -192,14 +194,14 @@ def _ports(table: GlobalTable) -> Iterator[Violation]:
             if key in server.fields:
                 number = _number(server.fields, key)
                 if number is None or not PORTS[0] <= number <= PORTS[1]:
-                    yield Violation("%s.%s" % (server.where, key), "%s %s is no port from %d to %d as a string" % (
+                    yield Violation("%s.%s" % (server.where, key), "%s %s is not a port from %d to %d as a string" % (
                         (key, shortened(server.fields[key])) + PORTS), severity=severity)
 
 
 def _device_count(table: GlobalTable) -> Iterator[Violation]:
     for severity, server in table.servers:
         if not DEVICES[0] <= len(server.devices) <= DEVICES[1]:
-            yield Violation(server.where + ".device", "the number of devices is %d: MindIE-Motor takes %d to %d in each server" % (
+            yield Violation(server.where + ".device", "the number of devices is %d: MindIE-Motor accepts %d to %d in each server" % (
                 (len(server.devices),) + DEVICES), severity=severity)
         yield from not_objects(server.fields, "device", server.where + ".")
 
@@ -210,12 +212,12 @@ def _device_values(table: GlobalTable) -> Iterator[Violation]:
         for key in _ID_KEYS:
             number = _number(fields, key)
             if number is None or number > MAX_ID:
-                yield Violation("%s.%s" % (device.where, key), "%s %s is no number from 0 to %d as a string" % (key, shortened(fields.get(key)), MAX_ID)
+                yield Violation("%s.%s" % (device.where, key), "%s %s is not a number from 0 to %d as a string" % (key, shortened(fields.get(key)), MAX_ID)
                                 if key in fields else "%s is missing" % key, severity="error" if number is None else severity, device=device.id)
         if "super_device_id" in fields:
             number = _number(fields, "super_device_id")
             if number is None or number > MAX_SUPER_DEVICE_ID:
-                yield Violation(device.where + ".super_device_id", "super_device_id %s is no number from 0 to %d as a string" % (
+                yield Violation(device.where + ".super_device_id", "super_device_id %s is not a number from 0 to %d as a string" % (
                     shortened(fields["super_device_id"]), MAX_SUPER_DEVICE_ID), severity=severity, device=device.id)
 
 
@@ -224,15 +226,15 @@ def _device_ip(table: GlobalTable) -> Iterator[Violation]:
         address = _string(device.fields, "device_ip")
         if not address or len(device.addresses) != 1 or device.addresses[0][1] is None:
             yield Violation(device.where + ".device_ip", "device_ip is missing" if "device_ip" not in device.fields else
-                            "%s is no IP address" % shortened(device.fields["device_ip"]), severity=severity if address else "error", device=device.id)
+                            "%s is not an IP address" % shortened(device.fields["device_ip"]), severity=severity if address else "error", device=device.id)
 
 
 def _device_ip_unique(table: GlobalTable) -> Iterator[Violation]:
     """MindIE-Motor does not compare addresses. A host may be in two groups, but within one group an address belongs to one NPU."""
     for _severity, group in table.instances:
-        ends = [(found, device) for server in group.servers for device in server.devices for _address, found in device.addresses if found]
-        for device, first in duplicates(ends):
-            yield Violation(device.where + ".device_ip", "the address %s is also that of %s" % (shortened(device.fields["device_ip"]), first.where),
+        addresses = [(found, device) for server in group.servers for device in server.devices for _address, found in device.addresses if found]
+        for device, first in duplicates(addresses):
+            yield Violation(device.where + ".device_ip", "the address %s is also used by %s" % (shortened(device.fields["device_ip"]), first.where),
                             severity="warning", device=device.id)
 
 
@@ -247,7 +249,7 @@ def _super_pods(table: GlobalTable) -> Iterator[Violation]:
         members: Dict[Optional[str], bool] = {}
         for place, pod in enumerate(entries(group.fields, "super_pod_list")):
             if not isinstance(pod.get("super_pod_id"), str):
-                yield Violation("%s[%d].super_pod_id" % (where, place), "super_pod_id is %s" % ("no string" if "super_pod_id" in pod else "missing"))
+                yield Violation("%s[%d].super_pod_id" % (where, place), "super_pod_id is %s" % ("not a string" if "super_pod_id" in pod else "missing"))
             members.update((text_of(member, "server_id"), True) for member in entries(pod, "server_list"))
         for server in group.servers:
             if text_of(server.fields, "server_id") not in members:
@@ -259,7 +261,7 @@ def _deploy_server(table: GlobalTable) -> Iterator[Violation]:
     for _severity, group in table.instances:
         value = group.fields.get("deploy_server", "0")
         if not isinstance(value, str) or not is_count(value):
-            yield Violation(group.where + ".deploy_server", "deploy_server %s is no number as a string" % shortened(value))
+            yield Violation(group.where + ".deploy_server", "deploy_server %s is not a number as a string" % shortened(value))
 
 
 def _sdid(table: GlobalTable) -> Iterator[Violation]:

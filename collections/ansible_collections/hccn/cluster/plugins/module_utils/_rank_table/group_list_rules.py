@@ -17,7 +17,7 @@ from .rule import Rule, Violation, duplicates, missing_keys, not_objects, not_st
 
 PRODUCT = "910A"
 
-_THEN = "HCCL then takes it as missing"
+_CONSEQUENCE = "HCCL then treats it as missing"
 _CLOUD_KEYS = ("device_count", "instance_count", "instance_list")
 _LAB_KEYS = ("device_num", "server_num", "instance_count", "instance_list")
 
@@ -84,17 +84,17 @@ def _status(table: GroupListTable) -> Iterator[Violation]:
 
 def _product(table: GroupListTable) -> Iterator[Violation]:
     if table.product not in (PRODUCT, None):
-        yield Violation("version", "version is missing: HCCL then reads an old group_list table, which is of %s, not of %s" % (PRODUCT, table.product))
+        yield Violation("version", "version is missing: HCCL then reads an old group_list table, which is for %s, not for %s" % (PRODUCT, table.product))
 
 
 def _string_values(table: GroupListTable) -> Iterator[Violation]:
-    yield from not_strings(table.fields, ("status", "group_count"), "", _THEN)
+    yield from not_strings(table.fields, ("status", "group_count"), "", _CONSEQUENCE)
     for group in table.groups:
-        yield from not_strings(group.fields, ("group_name", "device_count", "device_num", "server_num", "instance_count"), group.where + ".", _THEN)
+        yield from not_strings(group.fields, ("group_name", "device_count", "device_num", "server_num", "instance_count"), group.where + ".", _CONSEQUENCE)
         for instance in group.instances:
-            yield from not_strings(instance.fields, ("pod_name", "server_id", "rank_id"), instance.where + ".", _THEN)
+            yield from not_strings(instance.fields, ("pod_name", "server_id", "rank_id"), instance.where + ".", _CONSEQUENCE)
             for device in instance.devices:
-                yield from not_strings(device.fields, ("device_id", "device_ip"), device.where + ".", _THEN, device.id)
+                yield from not_strings(device.fields, ("device_id", "device_ip"), device.where + ".", _CONSEQUENCE, device.id)
 
 
 def _required(table: GroupListTable) -> Iterator[Violation]:
@@ -112,7 +112,7 @@ def _required(table: GroupListTable) -> Iterator[Violation]:
 
 def _lists(table: GroupListTable) -> Iterator[Violation]:
     if not table.groups:
-        yield Violation("group_list", "group_list is no list of groups")
+        yield Violation("group_list", "group_list is not a list of groups")
     yield from not_objects(table.fields, "group_list", "")
     for group in table.groups:
         yield from not_objects(group.fields, "instance_list", group.where + ".")
@@ -126,10 +126,10 @@ def _counts(table: GroupListTable) -> Iterator[Violation]:
         where = group.where + "."
         counted.append(("instance_count", group.fields, where, len(group.instances), "instances"))
         counted += [(key, group.fields, where, len(group.devices), "devices") for key in ("device_count", "device_num")]
-    for key, fields, where, number, what in counted:
+    for key, fields, where, number, members in counted:
         text = text_of(fields, key)
         if text is not None and number_of(fields, key) != number:
-            yield Violation(where + key, "%s is %s, but the number of %s is %d" % (key, shortened(text), what, number), hint='write "%d"' % number)
+            yield Violation(where + key, "%s is %s, but the number of %s is %d" % (key, shortened(text), members, number), hint='write "%d"' % number)
 
 
 def _device_id(table: GroupListTable) -> Iterator[Violation]:
@@ -137,10 +137,10 @@ def _device_id(table: GroupListTable) -> Iterator[Violation]:
     for device in table.devices:
         text = text_of(device.fields, "device_id")
         if text is not None and (device.id is None or device.id > limit):
-            yield Violation(device.where + ".device_id", "device_id %s is no number from 0 to %d" % (shortened(text), limit), device=device.id)
+            yield Violation(device.where + ".device_id", "device_id %s is not a number from 0 to %d" % (shortened(text), limit), device=device.id)
     known = [((device.server, device.id), device) for device in table.devices if device.id is not None]
     for device, first in duplicates(known):
-        yield Violation(device.where + ".device_id", "device_id %d is also that of %s in the same server" % (device.id, first.where), device=device.id)
+        yield Violation(device.where + ".device_id", "device_id %d is also used by %s in the same server" % (device.id, first.where), device=device.id)
 
 
 def _rank_ids(table: GroupListTable) -> Iterator[Violation]:
@@ -149,19 +149,19 @@ def _rank_ids(table: GroupListTable) -> Iterator[Violation]:
     known = [(number_of(instance.fields, "rank_id"), instance) for instance in instances]
     for number, instance in known:
         if (number is None or number >= len(known)) and "rank_id" in instance.fields:
-            yield Violation(instance.where + ".rank_id", "rank_id %s is no number from 0 to %d" % (shortened(instance.fields["rank_id"]), len(known) - 1))
+            yield Violation(instance.where + ".rank_id", "rank_id %s is not a number from 0 to %d" % (shortened(instance.fields["rank_id"]), len(known) - 1))
     for instance, first in duplicates(pair for pair in known if pair[0] is not None):
-        yield Violation(instance.where + ".rank_id", "rank_id %s is also that of %s" % (shortened(instance.fields["rank_id"]), first.where))
+        yield Violation(instance.where + ".rank_id", "rank_id %s is also used by %s" % (shortened(instance.fields["rank_id"]), first.where))
 
 
 def _device_ip(table: GroupListTable) -> Iterator[Violation]:
     for device in table.devices:
         text = text_of(device.fields, "device_ip")
         if text is not None and (not device.addresses or any(found is None or not any(found) for _address, found in device.addresses)):
-            yield Violation(device.where + ".device_ip", "%s is no IP address of an NPU" % shortened(text), device=device.id)
-    ends = [(found, device) for device in table.devices for _address, found in device.addresses if found is not None]
-    for device, first in duplicates(ends):
-        yield Violation(device.where + ".device_ip", "the address %s is also that of %s" % (shortened(device.fields["device_ip"]), first.where),
+            yield Violation(device.where + ".device_ip", "%s is not an IP address of an NPU" % shortened(text), device=device.id)
+    addresses = [(found, device) for device in table.devices for _address, found in device.addresses if found is not None]
+    for device, first in duplicates(addresses):
+        yield Violation(device.where + ".device_ip", "the address %s is also used by %s" % (shortened(device.fields["device_ip"]), first.where),
                         device=device.id)
 
 

@@ -13,7 +13,7 @@ from .server_list import DeviceEntry, ServerEntry, ServerListTable
 from .super_pod import vnic_place
 
 HINTS = {
-    "-1": "-1 is what the device plugin writes when it cannot read the address: look at the NPU with hccn.cluster.device_info",
+    "-1": "-1 is what the device plugin writes when it cannot read the address: check the NPU with hccn.cluster.device_info",
     "-.-.-.-": "the NPU has no address: set one with hccn.cluster.device_network",
 }
 
@@ -25,11 +25,11 @@ def _address_needed(table: ServerListTable, server: ServerEntry) -> Optional[Tup
     if table.product == "A3":
         pods = len(entries(table.fields, "super_pod_list")) if table.fields.get("version") == "1.2" else 0
         if pods:
-            return None if pods == 1 else ("error", "HCCL needs it as soon as there are several super pods")
-        return "warning", "only inside one super pod can HCCL go without it, and not where RoCE is forced"
+            return None if pods == 1 else ("error", "HCCL requires it if there are several super pods")
+        return "warning", "HCCL can do without it only inside one super pod, unless RoCE is forced"
     if table.product in ("910A", "310P") and packed(text_of(server.fields, "host_ip") or ""):
         return None
-    return "error", "HCCL needs it as soon as there are several servers"
+    return "error", "HCCL requires it if there are several servers"
 
 
 def device_ip(table: ServerListTable) -> Iterator[Violation]:
@@ -38,7 +38,7 @@ def device_ip(table: ServerListTable) -> Iterator[Violation]:
         for device in server.devices:
             for address, found in device.addresses:
                 if found is None or not any(found):
-                    yield Violation(device.where + ".device_ip", "%s is no IP address of an NPU" % shortened(address), hint=HINTS.get(address),
+                    yield Violation(device.where + ".device_ip", "%s is not an IP address of an NPU" % shortened(address), hint=HINTS.get(address),
                                     device=device.id)
             if not device.addresses and needed:
                 value = device.fields.get("device_ip", NOTHING)
@@ -55,7 +55,7 @@ def device_ip_unique(table: ServerListTable) -> Iterator[Violation]:
             if found is None:
                 continue
             if key in first:
-                yield Violation(device.where + ".device_ip", "the address %s is also that of %s" % (shortened(address)[1:-1], first[key].where),
+                yield Violation(device.where + ".device_ip", "the address %s is also used by %s" % (shortened(address)[1:-1], first[key].where),
                                 device=device.id)
             else:
                 first[key] = device
@@ -67,7 +67,7 @@ def device_ip_count(table: ServerListTable) -> Iterator[Violation]:
     for device in table.devices:
         number = len(device.addresses) or 1
         if number != expected:
-            yield Violation(device.where + ".device_ip", "the number of addresses is %d, but %d in the first device: HCCL wants as many in each" % (
+            yield Violation(device.where + ".device_ip", "the number of addresses is %d, but %d in the first device: HCCL requires the same number in each" % (
                 number, expected), device=device.id)
 
 
@@ -94,7 +94,7 @@ def host_ip(table: ServerListTable) -> Iterator[Violation]:
     for server in table.servers:
         text = text_of(server.fields, "host_ip")
         if text is not None and packed(text) is None:
-            yield Violation(server.where + ".host_ip", "%s is no IP address" % shortened(text), hint="leave host_ip out where it is not known")
+            yield Violation(server.where + ".host_ip", "%s is not an IP address" % shortened(text), hint="omit host_ip if it is unknown")
 
 
 def _are_vnics(server: ServerEntry) -> Optional[str]:
@@ -139,9 +139,9 @@ def _backup(server: ServerEntry, device: DeviceEntry, found: Optional[bytes], ow
             used: Dict[bytes, DeviceEntry]) -> Optional[Tuple[str, str, str]]:
     """Return key, message with a placeholder for the address, and severity of the error in one backup address; None if it is correct."""
     if found is None:
-        return "backup_device_ip", "'%s' is no IP address of an NPU", "error"
+        return "backup_device_ip", "'%s' is not an IP address of an NPU", "error"
     if used.setdefault(found, device) is not device:
-        return "backup_device_ip", "the backup address %s is also that of " + used[found].where, "error"
+        return "backup_device_ip", "the backup address %s is also used by " + used[found].where, "error"
     if found not in owners:
         return "backup_device_ip", "no device of the table has the backup address %s: HCCL cannot verify it", "warning"
     other_server, other = owners[found]

@@ -46,7 +46,7 @@ def _version(table: ServerListTable) -> Iterator[Violation]:
     if version is None:
         return
     if version not in (hccl.VERSION, "1.2"):
-        yield Violation("version", "HCCL knows no version %s" % shortened(version), hint="1.0, or 1.2 for an A3 super pod, or 2.0 for Ascend 950")
+        yield Violation("version", "HCCL does not support version %s" % shortened(version), hint="1.0, or 1.2 for an A3 super pod, or 2.0 for Ascend 950")
     elif table.product == "950":
         yield Violation("version", "HCCL on Ascend 950 reads version 2.0 only, not %s" % version,
                         hint="in a container this may be a stale /etc/hccl_rootinfo.json of the host")
@@ -54,21 +54,21 @@ def _version(table: ServerListTable) -> Iterator[Violation]:
         yield Violation("version", "version 1.2 is for super pods, which %s does not have" % table.product, severity="warning", hint='write version "1.0"')
 
 
-_THEN = "HCCL then takes it as missing"
+_CONSEQUENCE = "HCCL then treats it as missing"
 
 
 def _string_values(table: ServerListTable) -> Iterator[Violation]:
-    yield from not_strings(table.fields, hccl.KEYS, "", _THEN)
+    yield from not_strings(table.fields, hccl.KEYS, "", _CONSEQUENCE)
     for server in table.servers:
-        yield from not_strings(server.fields, hccl.SERVER_KEYS, server.where + ".", _THEN)
+        yield from not_strings(server.fields, hccl.SERVER_KEYS, server.where + ".", _CONSEQUENCE)
         for device in server.devices:
             if not only_strings(device.fields):
-                yield from not_strings(device.fields, hccl.DEVICE_KEYS, device.where + ".", _THEN, device.id)
+                yield from not_strings(device.fields, hccl.DEVICE_KEYS, device.where + ".", _CONSEQUENCE, device.id)
     for index, pod in enumerate(entries(table.fields, "super_pod_list")):
         where = "super_pod_list[%d]." % index
-        yield from not_strings(pod, ("super_pod_id",), where, _THEN)
+        yield from not_strings(pod, ("super_pod_id",), where, _CONSEQUENCE)
         for place, member in enumerate(entries(pod, "server_list")):
-            yield from not_strings(member, ("server_id",), "%sserver_list[%d]." % (where, place), _THEN)
+            yield from not_strings(member, ("server_id",), "%sserver_list[%d]." % (where, place), _CONSEQUENCE)
 
 
 def _required(table: ServerListTable) -> Iterator[Violation]:
@@ -88,8 +88,8 @@ def _required(table: ServerListTable) -> Iterator[Violation]:
 def _server_list(table: ServerListTable) -> Iterator[Violation]:
     members = table.fields.get("server_list")
     if not isinstance(members, list) or not members:
-        reason = "missing" if "server_list" not in table.fields else "empty" if members == [] else "no list"
-        yield Violation("server_list", "server_list is %s: HCCL wants one entry a server" % reason)
+        reason = "missing" if "server_list" not in table.fields else "empty" if members == [] else "not a list"
+        yield Violation("server_list", "server_list is %s: HCCL requires one entry per server" % reason)
     yield from not_objects(table.fields, "server_list", "")
 
 
@@ -98,7 +98,7 @@ def _server_count(table: ServerListTable) -> Iterator[Violation]:
     text = text_of(table.fields, "server_count")
     length = len(table.servers)
     if text is not None and length and number_of(table.fields, "server_count") != length:
-        yield Violation("server_count", "server_count is %s, but the length of server_list %d" % (shortened(text), length), hint='write "%d"' % length)
+        yield Violation("server_count", "server_count is %s, but server_list has %d entries" % (shortened(text), length), hint='write "%d"' % length)
 
 
 def _server_id(table: ServerListTable) -> Iterator[Violation]:
@@ -113,7 +113,7 @@ def _server_id(table: ServerListTable) -> Iterator[Violation]:
         elif len(name.encode("utf-8", "surrogatepass")) > MAX_SERVER_ID:
             yield Violation(where, "server_id has more than %d bytes: %s" % (MAX_SERVER_ID, shortened(name)))
         elif name in first:
-            yield Violation(where, "server_id %r is also that of %s" % (name, first[name].where), hint="one entry a server, with a name of its own")
+            yield Violation(where, "server_id %r is also used by %s" % (name, first[name].where), hint="give each server one entry with a unique name")
         else:
             first[name] = server
 
@@ -123,7 +123,7 @@ def _device_list(table: ServerListTable) -> Iterator[Violation]:
         members = server.fields.get("device")
         if not isinstance(members, list) or not members:
             if "device" in server.fields:
-                yield Violation(server.where + ".device", "device is %s: HCCL wants one entry an NPU" % ("empty" if members == [] else "no list"))
+                yield Violation(server.where + ".device", "device is %s: HCCL requires one entry per NPU" % ("empty" if members == [] else "not a list"))
         yield from not_objects(server.fields, "device", server.where + ".")
 
 
@@ -135,13 +135,13 @@ def _device_id(table: ServerListTable) -> Iterator[Violation]:
             if device.id is None:
                 text = text_of(device.fields, "device_id")
                 if text is not None:
-                    yield Violation(device.where + ".device_id", "device_id %s is no number from 0 up" % shortened(text))
+                    yield Violation(device.where + ".device_id", "device_id %s is not a non-negative integer" % shortened(text))
                 continue
             if device.id > limit:
-                yield Violation(device.where + ".device_id", "device_id %d is beyond %d, the last of %s" % (
+                yield Violation(device.where + ".device_id", "device_id %d exceeds %d, the largest of %s" % (
                     device.id, limit, table.product or "any product"), device=device.id, hint="device_id is the physical id of the NPU in its server")
             if seen.setdefault(device.id, device) is not device:
-                yield Violation(device.where + ".device_id", "device_id %d is also that of %s" % (device.id, seen[device.id].where), device=device.id)
+                yield Violation(device.where + ".device_id", "device_id %d is also used by %s" % (device.id, seen[device.id].where), device=device.id)
 
 
 def _ports(table: ServerListTable) -> Iterator[Violation]:
@@ -154,7 +154,7 @@ def _ports(table: ServerListTable) -> Iterator[Violation]:
             number = number_of(device.fields, key)
             where = "%s.%s" % (device.where, key)
             if number is None or not 1 <= number <= MAX_PORT:
-                yield Violation(where, "%s %s is no port from 1 to %d" % (key, shortened(text), MAX_PORT), device=device.id)
+                yield Violation(where, "%s %s is not a port from 1 to %d" % (key, shortened(text), MAX_PORT), device=device.id)
             elif number <= MAX_RESERVED_PORT:
                 yield Violation(where, "%s %d: ports up to %d are reserved for the system" % (key, number, MAX_RESERVED_PORT), severity="warning",
                                 device=device.id)
@@ -170,10 +170,10 @@ def _device_count(table: ServerListTable) -> Iterator[Violation]:
     severity = "error" if table.product else "warning"
     odd = next((index for index, count in enumerate(counts) if count != counts[0]), None)
     if odd is not None:
-        yield Violation("server_list[%d].device" % odd, "the number of devices is %d, but %d in the first server: 910A wants as many in each" % (
+        yield Violation("server_list[%d].device" % odd, "the number of devices is %d, but %d in the first server: 910A requires the same number in each" % (
             counts[odd], counts[0]), severity=severity)
     elif table.product and counts[0] not in AVERAGE_DEVICES:
-        yield Violation("server_list[0].device", "the number of devices is %d: 910A takes %s in each server" % (
+        yield Violation("server_list[0].device", "the number of devices is %d: 910A accepts %s in each server" % (
             counts[0], ", ".join(map(str, AVERAGE_DEVICES))))
 
 
@@ -183,9 +183,9 @@ def _rank_ids(table: ServerListTable) -> Iterator[Violation]:
         if device.rank is None:
             text = text_of(device.fields, "rank_id")
             if text is not None:
-                yield Violation(device.where + ".rank_id", "rank_id %s is no number from 0 up" % shortened(text), device=device.id)
+                yield Violation(device.where + ".rank_id", "rank_id %s is not a non-negative integer" % shortened(text), device=device.id)
         elif first.setdefault(device.rank, device) is not device:
-            yield Violation(device.where + ".rank_id", "rank_id %d is also that of %s" % (device.rank, first[device.rank].where), device=device.id)
+            yield Violation(device.where + ".rank_id", "rank_id %d is also used by %s" % (device.rank, first[device.rank].where), device=device.id)
     total = len(table.devices)
     beyond = min((rank for rank in first if rank >= total), default=None)
     if beyond is not None:
@@ -213,7 +213,7 @@ def _device_order(table: ServerListTable) -> Iterator[Violation]:
         ids = [number for _rank, number in ranked]
         if ids != sorted(ids) and ids == sorted(ids, key=str):
             yield Violation(server.where + ".device", "the ranks follow the device ids sorted as text (%s), not as numbers" % (
-                ", ".join(map(str, ids[:MAX_SHOWN]))), severity="warning", hint="sort the device ids as numbers before the ranks are given")
+                ", ".join(map(str, ids[:MAX_SHOWN]))), severity="warning", hint="sort the device ids as numbers before assigning ranks")
 
 
 RULES: Tuple[Rule, ...] = (

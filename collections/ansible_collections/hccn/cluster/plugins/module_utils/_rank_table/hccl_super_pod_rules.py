@@ -52,7 +52,7 @@ def super_pod_list(table: ServerListTable) -> Iterator[Violation]:
         yield Violation("super_pod_list", "HCCL ignores super_pod_list, since it reads it with version 1.2 only", severity="warning",
                         hint='write version "1.2" for a super pod, or leave the list out')
     elif version == VERSION and "super_pod_list" not in table.fields:
-        yield Violation("super_pod_list", "super_pod_list is missing: version 1.2 without it is no super pod", severity="warning",
+        yield Violation("super_pod_list", "super_pod_list is missing: without it, a table of version 1.2 has no super pod", severity="warning",
                         hint='list the super pods, or write version "1.0"')
 
 
@@ -67,34 +67,34 @@ def super_pod_id(table: ServerListTable) -> Iterator[Violation]:
         elif pod.fields is not NOTHING and not isinstance(pod.fields.get("super_pod_id"), (list, dict, float)):
             yield Violation(pod.where + ".super_pod_id", "super_pod_id is %s" % ("empty" if name == "" else "missing"))
     for pod, first in duplicates(names):
-        yield Violation(pod.where + ".super_pod_id", "super_pod_id %s is also that of %s" % (shortened(pod.fields["super_pod_id"]), first.where))
+        yield Violation(pod.where + ".super_pod_id", "super_pod_id %s is also used by %s" % (shortened(pod.fields["super_pod_id"]), first.where))
 
 
 def super_pod_servers(table: ServerListTable) -> Iterator[Violation]:
     if table.fields.get("version") != VERSION or "super_pod_list" not in table.fields:
         return
     if not isinstance(table.fields["super_pod_list"], list):
-        yield Violation("super_pod_list", "super_pod_list is no list: HCCL wants one entry a super pod")
+        yield Violation("super_pod_list", "super_pod_list is not a list: HCCL requires one entry per super pod")
         return
     known = {text_of(server.fields, "server_id") for server in table.servers}
     members: Dict[str, str] = {}
     for pod in _pods(table):
         if pod.fields is not NOTHING and not isinstance(pod.fields.get("server_list"), list):
-            yield Violation(pod.where + ".server_list", "server_list is %s: HCCL wants one entry a server of the super pod" % (
-                "no list" if "server_list" in pod.fields else "missing"))
+            yield Violation(pod.where + ".server_list", "server_list is %s: HCCL requires one entry per server of the super pod" % (
+                "not a list" if "server_list" in pod.fields else "missing"))
         for place, member in enumerate(entries(pod.fields, "server_list")):
             where = "%s.server_list[%d].server_id" % (pod.where, place)
             name = text_of(member, "server_id")
             if name is None or name not in known:
                 yield Violation(where, "%s in server_list" % ("server_id %s is not" % shortened(name) if name else "server_id is missing, so it is not"))
             elif name in members:
-                yield Violation(where, "server_id %s is also at %s: HCCL takes the last" % (shortened(name), members[name]), severity="warning")
+                yield Violation(where, "server_id %s is also in %s: HCCL uses the last one" % (shortened(name), members[name]), severity="warning")
             else:
                 members[name] = where
     for server in table.servers:
         name = text_of(server.fields, "server_id")
         if name and name not in members:
-            yield Violation(server.where + ".server_id", "server_id %s is in no super pod, but HCCL wants each server in one" % shortened(name))
+            yield Violation(server.where + ".server_id", "server_id %s is in no super pod, but HCCL requires each server to be in one" % shortened(name))
 
 
 def super_device_id(table: ServerListTable) -> Iterator[Violation]:
@@ -112,7 +112,7 @@ def super_device_id(table: ServerListTable) -> Iterator[Violation]:
             if number is None or number == NO_SDID:
                 yield from _no_sdid(device, needed)
             elif pod is not None and first.setdefault((pod, number), device) is not device:
-                yield Violation(device.where + ".super_device_id", "super_device_id %d is also that of %s in the same super pod" % (
+                yield Violation(device.where + ".super_device_id", "super_device_id %d is also used by %s in the same super pod" % (
                     number, first[pod, number].where), device=device.id)
 
 
@@ -121,7 +121,7 @@ def _twice_in_a_server(table: ServerListTable) -> Iterator[Violation]:
     keys = [((server.place, number_of(device.fields, "super_device_id")), device)
             for server in table.servers for device in server.devices if "super_device_id" in device.fields]
     for device, first in duplicates(pair for pair in keys if pair[0][1] is not None):
-        yield Violation(device.where + ".super_device_id", "super_device_id %s is also that of %s; HCCL reads it with version 1.2 only" % (
+        yield Violation(device.where + ".super_device_id", "super_device_id %s is also used by %s; HCCL reads it with version 1.2 only" % (
             shortened(device.fields["super_device_id"]), first.where), severity="warning", device=device.id, hint=_SPOD_INFO)
 
 
@@ -130,9 +130,10 @@ def _no_sdid(device: DeviceEntry, needed: bool) -> Iterator[Violation]:
     value = device.fields.get("super_device_id", NOTHING)
     if isinstance(value, str) or value == NO_SDID:
         hint = "-2 is what the device plugin writes when it cannot read the SDID" if value == "-2" else _SPOD_INFO
-        yield Violation(device.where + ".super_device_id", "super_device_id %s is no SDID in decimal digits" % shortened(value), device=device.id, hint=hint)
+        yield Violation(device.where + ".super_device_id", "super_device_id %s is not an SDID in decimal digits" % shortened(value),
+                        device=device.id, hint=hint)
     elif needed and value is NOTHING and device.fields is not NOTHING:
-        yield Violation(device.where + ".super_device_id", "super_device_id is missing: HCCL needs it in a super pod", device=device.id, hint=_SPOD_INFO)
+        yield Violation(device.where + ".super_device_id", "super_device_id is missing: HCCL requires it in a super pod", device=device.id, hint=_SPOD_INFO)
 
 
 def _sdids(server: ServerEntry) -> List[Tuple[DeviceEntry, Sdid]]:
@@ -151,21 +152,21 @@ def sdid_findings(servers: List[ServerEntry]) -> Iterator[Violation]:
     sdids = [_sdids(server) for server in servers]
     every = [pair for pairs in sdids for pair in pairs]
     if len(every) > 1 and all((parts.server_index, parts.chip, parts.die) == (0, 0, 0) for _device, parts in every):
-        yield Violation(every[0][0].where + ".super_device_id", "no super_device_id of the table is an SDID of A3, they are all below %d: placeholders" % (
-            MAX_PLACEHOLDER + 1), severity="warning", hint=_SPOD_INFO)
+        yield Violation(every[0][0].where + ".super_device_id", "no super_device_id of the table is an SDID of A3: all of them are below %d, so they are "
+                        "placeholders" % (MAX_PLACEHOLDER + 1), severity="warning", hint=_SPOD_INFO)
         return
     for pairs in sdids:
         index: Optional[Tuple[int, DeviceEntry]] = None
         for device, parts in pairs:
             if not parts.consistent or parts.device != device.id:
-                reason = "is that of device %d of server %d" % (parts.device, parts.server_index) if parts.consistent else "is no SDID of A3"
-                yield Violation(device.where + ".super_device_id", "super_device_id %s %s, not of device %s" % (
-                    device.fields["super_device_id"], reason, device.id), severity="warning", device=device.id, hint=_SPOD_INFO)
+                reason = "belongs to device %d of server %d" % (parts.device, parts.server_index) if parts.consistent else "is not an SDID of A3"
+                yield Violation(device.where + ".super_device_id", "super_device_id %s of device %s %s" % (
+                    device.fields["super_device_id"], device.id, reason), severity="warning", device=device.id, hint=_SPOD_INFO)
                 continue
             if index is None:
                 index = parts.server_index, device
             elif parts.server_index != index[0]:
-                yield Violation(device.where + ".super_device_id", "super_device_id %s is of server %d of the super pod, but that of %s of server %d" % (
+                yield Violation(device.where + ".super_device_id", "super_device_id %s belongs to server %d of the super pod, but that of %s to server %d" % (
                     device.fields["super_device_id"], parts.server_index, index[1].where, index[0]), severity="warning", device=device.id, hint=_SPOD_INFO)
 
 

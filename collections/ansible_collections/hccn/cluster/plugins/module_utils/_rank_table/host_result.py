@@ -16,7 +16,7 @@ VALUE_SHOWN, TEXT_SHOWN = 60, 400
 """Characters of a host's answer that are shown in a message."""
 
 Result = Union[Mapping[str, Any], HccnError, None]
-"""What device_info returned for a host; an error if the result cannot be read; None if there is none."""
+"""The result of device_info for a host; an error if the result cannot be read; None if there is none."""
 
 
 class UnusableHost(Exception):
@@ -34,7 +34,7 @@ def devices_of(result: Result) -> Sequence[Mapping[str, Any]]:
     if isinstance(result, HccnError):
         raise UnusableHost((None, result.message))
     if not isinstance(result, abc.Mapping):
-        raise UnusableHost((None, "the result is no dictionary as device_info returns it"))
+        raise UnusableHost((None, "the result does not have the format of device_info"))
     if result.get("unreachable"):
         raise UnusableHost((None, "unreachable"))
     if result.get("skipped"):
@@ -54,7 +54,7 @@ def is_mapping(value: Any) -> bool:
 
 
 def by_id(devices: Sequence[Mapping[str, Any]], key: str = "id") -> Dict[int, Mapping[str, Any]]:
-    """Return the devices by id. Raises UnusableHost for a device without an id or with that of another."""
+    """Return the devices by id. Raises UnusableHost for a device without an id or with a duplicate id."""
     found: Dict[int, Mapping[str, Any]] = {}
     for device in devices:
         number = device.get(key) if is_mapping(device) else None
@@ -72,8 +72,8 @@ def devices_by_id(result: Result) -> Dict[int, Mapping[str, Any]]:
     """Return the devices of a result by id. Raises InputError with the reason if there are none."""
     try:
         return by_id(devices_of(result))
-    except UnusableHost as unfit:
-        raise InputError(unfit.reasons[0][1]) from None
+    except UnusableHost as error:
+        raise InputError(error.reasons[0][1]) from None
 
 
 def super_pod_of(device: Mapping[str, Any]) -> Optional[Mapping[str, Any]]:

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""Reading of single fields of a JSON document, however malformed it is. Nothing here raises an error."""
+"""Read single fields of a JSON document, which may be malformed. No function raises an error."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MAX_NUMBER = 0xFFFFFFFF
 """HCCL reads numbers as unsigned 32 bit (hcomm sal.cc, SalStrToULong)."""
 
 NOTHING: Mapping[str, Any] = {}
-"""Stands for an entry that is not an object. Compared by identity, to tell it from an empty object."""
+"""Placeholder for an entry that is not an object. It is compared by identity, to distinguish it from an empty object."""
 
 Addresses = Tuple[Tuple[str, Optional[bytes]], ...]
 """Addresses as written, each with its 4 or 16 bytes; None for text that is not an IP address."""
@@ -27,7 +27,7 @@ def entries(fields: Mapping[str, Any], key: str) -> List[Mapping[str, Any]]:
 
 
 def text_of(fields: Mapping[str, Any], key: str) -> Optional[str]:
-    """Return the value as text if it is a string, or an integer where a string belongs; otherwise None."""
+    """Return the value as text if it is a string, or an integer in place of a string; otherwise None."""
     value = fields.get(key)
     if isinstance(value, str):
         return value

@@ -3,7 +3,7 @@
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
 """The option OPTION_LOCAL_COMM_RES of LLM-DataDist and HIXL: the addresses of one NPU.
 
-Versions 1.0 and 1.2 look like a table of HCCL without ranks; version 1.3 lists endpoints.
+Versions 1.0 and 1.2 resemble a table of HCCL without ranks; version 1.3 lists endpoints.
 
 Source: hicann/hixl docs/zh/api/python/LLMConfig.md and docs/zh/api/cpp/HIXL-interface.md.
 """
@@ -29,7 +29,8 @@ def build(model: Model) -> Dict[str, Any]:
     if model.version == ENDPOINT_VERSION:
         return _endpoints(model)
     if model.rank_count != 1:
-        raise InputError("local_comm_res of version %s is about one NPU, not %d: name one host, and one NPU with devices" % (model.version, model.rank_count))
+        raise InputError("local_comm_res of version %s describes one NPU, not %d: select one host, and one NPU with devices" % (
+            model.version, model.rank_count))
     table = hccl.build(model)
     del table["server_count"]
     for server in table["server_list"]:
@@ -40,7 +41,7 @@ def build(model: Model) -> Dict[str, Any]:
 
 def _endpoints(model: Model) -> Dict[str, Any]:
     if len(model.servers) > 1:
-        raise InputError("local_comm_res is about one host, not %d" % len(model.servers))
+        raise InputError("local_comm_res describes one host, not %d" % len(model.servers))
     table: Dict[str, Any] = {"version": model.version}
     for server in model.servers:
         if "net_instance_id" in server.more:

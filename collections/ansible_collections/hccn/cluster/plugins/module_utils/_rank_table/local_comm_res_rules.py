@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""Rules of HIXL and LLM-DataDist for a local_comm_res: of version 1.3, or of 1.0 and 1.2, which look like a table with one device.
+"""Rules of HIXL and LLM-DataDist for a local_comm_res of version 1.3, and of versions 1.0 and 1.2, which resemble a table with one device.
 
 Source: hicann/hixl docs/zh/api/cpp/HIXL-interface.md, docs/zh/api/python/LLMConfig.md.
 """
@@ -24,7 +24,7 @@ IP_PROTOCOLS = ("roce", "uboe")
 EID_PROTOCOLS = ("ub_ctp", "ub_rtp")
 PLACEMENTS = ("host", "device")
 
-_THEN = "HIXL wants a string here"
+_CONSEQUENCE = "HIXL requires a string"
 
 
 class EndpointTable(NamedTuple):
@@ -39,24 +39,24 @@ def view(document: Mapping[str, Any], _product: Optional[str] = None) -> Endpoin
 
 def _version(resource: EndpointTable) -> Iterator[Violation]:
     if resource.fields.get("version") != ENDPOINT_VERSION:
-        yield Violation("version", "an endpoint_list has version '%s', not %s" % (ENDPOINT_VERSION, shortened(resource.fields.get("version"))))
+        yield Violation("version", "an endpoint_list must have version '%s', not %s" % (ENDPOINT_VERSION, shortened(resource.fields.get("version"))))
 
 
 def _endpoint_list(resource: EndpointTable) -> Iterator[Violation]:
     if not isinstance(resource.fields.get("endpoint_list", []), list):
-        yield Violation("endpoint_list", "endpoint_list is no list")
+        yield Violation("endpoint_list", "endpoint_list is not a list")
     yield from not_objects(resource.fields, "endpoint_list", "")
 
 
 def _string_values(resource: EndpointTable) -> Iterator[Violation]:
-    yield from not_strings(resource.fields, ("net_instance_id",), "", _THEN)
+    yield from not_strings(resource.fields, ("net_instance_id",), "", _CONSEQUENCE)
     for where, fields in resource.endpoints:
-        yield from not_strings(fields, ("protocol", "comm_id", "placement", "dst_eid", "plane", "server_id"), where + ".", _THEN)
+        yield from not_strings(fields, ("protocol", "comm_id", "placement", "dst_eid", "plane", "server_id"), where + ".", _CONSEQUENCE)
 
 
 def _required(resource: EndpointTable) -> Iterator[Violation]:
     if resource.endpoints and "net_instance_id" not in resource.fields:
-        yield Violation("net_instance_id", "net_instance_id is missing beside endpoint_list", severity="warning")
+        yield Violation("net_instance_id", "net_instance_id is missing, although there is an endpoint_list", severity="warning")
     for where, fields in resource.endpoints:
         if fields is not NOTHING:
             yield from missing_keys(fields, ("protocol", "comm_id", "placement"), where + ".")
@@ -67,23 +67,24 @@ def _choices(resource: EndpointTable) -> Iterator[Violation]:
         for key, choices in (("protocol", IP_PROTOCOLS + EID_PROTOCOLS), ("placement", PLACEMENTS)):
             value = fields.get(key)
             if isinstance(value, str) and value not in choices:
-                yield Violation("%s.%s" % (where, key), "%s %s is none of %s" % (key, shortened(value), ", ".join(choices)))
+                yield Violation("%s.%s" % (where, key), "%s %s is not one of %s" % (key, shortened(value), ", ".join(choices)))
 
 
 def _addresses(resource: EndpointTable) -> Iterator[Violation]:
     for where, fields in resource.endpoints:
         address, protocol, target = fields.get("comm_id"), fields.get("protocol"), fields.get("dst_eid")
         if isinstance(address, str) and protocol in IP_PROTOCOLS and packed(address) is None:
-            yield Violation(where + ".comm_id", "%s is no IP address, which the protocol %s wants" % (shortened(address), protocol), hint=HINTS.get(address))
+            yield Violation(where + ".comm_id", "%s is not an IP address, which the protocol %s requires" % (shortened(address), protocol),
+                            hint=HINTS.get(address))
         if isinstance(address, str) and protocol in EID_PROTOCOLS and not is_eid(address):
-            yield Violation(where + ".comm_id", "%s is no EID of 32 hexadecimal digits, which the protocol %s wants" % (shortened(address), protocol))
+            yield Violation(where + ".comm_id", "%s is not an EID of 32 hexadecimal digits, which the protocol %s requires" % (shortened(address), protocol))
         if isinstance(target, str) and not is_eid(target):
-            yield Violation(where + ".dst_eid", "%s is no EID of 32 hexadecimal digits" % shortened(target))
+            yield Violation(where + ".dst_eid", "%s is not an EID of 32 hexadecimal digits" % shortened(target))
 
 
 def _one_device(table: ServerListTable) -> Iterator[Violation]:
     if len(table.devices) != 1:
-        yield Violation("server_list", "the number of devices is %d: a local_comm_res is about one" % len(table.devices))
+        yield Violation("server_list", "the number of devices is %d: a local_comm_res describes one" % len(table.devices))
 
 
 def _only(table: ServerListTable) -> List[DeviceEntry]:
@@ -105,14 +106,14 @@ def _keys(table: ServerListTable) -> Iterator[Violation]:
         if not text_of(server.fields, "server_id"):
             yield Violation(server.where + ".server_id", "server_id is missing")
         if device.id is None:
-            yield Violation(device.where + ".device_id", "device_id %s is no number from 0 up" % shortened(device.fields.get("device_id")))
+            yield Violation(device.where + ".device_id", "device_id %s is not a non-negative integer" % shortened(device.fields.get("device_id")))
 
 
 def _device_ip(table: ServerListTable) -> Iterator[Violation]:
     for device in _only(table):
         if len(device.addresses) != 1 or device.addresses[0][1] is None:
             text = text_of(device.fields, "device_ip")
-            yield Violation(device.where + ".device_ip", "%s is no IP address of an NPU" % shortened(text), hint=HINTS.get(text or ""), device=device.id)
+            yield Violation(device.where + ".device_ip", "%s is not an IP address of an NPU" % shortened(text), hint=HINTS.get(text or ""), device=device.id)
 
 
 def _status(table: ServerListTable) -> Iterator[Violation]:

@@ -29,11 +29,11 @@ MINDIE_MAX_MODE = 0o640
 def _server_count(table: ServerListTable) -> Iterator[Violation]:
     count = table.fields.get("server_count")
     if not isinstance(count, str):
-        yield Violation("server_count", "server_count is %s" % ("no string" if "server_count" in table.fields else "missing"))
+        yield Violation("server_count", "server_count is %s" % ("not a string" if "server_count" in table.fields else "missing"))
     elif number_of(table.fields, "server_count") != len(table.servers):
-        yield Violation("server_count", "server_count is %s, but the length of server_list %d" % (shortened(count), len(table.servers)))
+        yield Violation("server_count", "server_count is %s, but server_list has %d entries" % (shortened(count), len(table.servers)))
     if not MINDIE_SERVERS[0] <= len(table.servers) <= MINDIE_SERVERS[1]:
-        yield Violation("server_list", "the length of server_list is %d: MindIE-LLM takes %d to %d servers" % ((len(table.servers),) + MINDIE_SERVERS))
+        yield Violation("server_list", "the length of server_list is %d: MindIE-LLM accepts %d to %d servers" % ((len(table.servers),) + MINDIE_SERVERS))
 
 
 def _device_count(table: ServerListTable) -> Iterator[Violation]:
@@ -41,9 +41,9 @@ def _device_count(table: ServerListTable) -> Iterator[Violation]:
     for index, count in enumerate(counts):
         where = "server_list[%d].device" % index
         if count != counts[0]:
-            yield Violation(where, "the number of devices is %d, but %d in the first server: MindIE-LLM wants as many in each" % (count, counts[0]))
+            yield Violation(where, "the number of devices is %d, but %d in the first server: MindIE-LLM requires the same number in each" % (count, counts[0]))
         elif not MINDIE_DEVICES[0] <= count <= MINDIE_DEVICES[1]:
-            yield Violation(where, "the number of devices is %d: MindIE-LLM takes %d to %d in each server" % ((count,) + MINDIE_DEVICES))
+            yield Violation(where, "the number of devices is %d: MindIE-LLM accepts %d to %d in each server" % ((count,) + MINDIE_DEVICES))
 
 
 def _container_ip(table: ServerListTable) -> Iterator[Violation]:
@@ -56,21 +56,21 @@ def _device_values(table: ServerListTable) -> Iterator[Violation]:
     for device in table.devices:
         for key, number, limit in (("device_id", device.id, MINDIE_MAX_DEVICE_ID), ("rank_id", device.rank, MINDIE_MAX_RANK)):
             if number is None or number > limit:
-                yield Violation("%s.%s" % (device.where, key), "%s %s is no number from 0 to %d" % (key, shortened(device.fields.get(key)), limit),
+                yield Violation("%s.%s" % (device.where, key), "%s %s is not a number from 0 to %d" % (key, shortened(device.fields.get(key)), limit),
                                 device=device.id)
         if len(device.addresses) != 1 or not any(device.addresses[0][1] or b""):
             address = device.fields.get("device_ip")
-            yield Violation(device.where + ".device_ip", "%s is no IP address" % shortened(address), device=device.id,
+            yield Violation(device.where + ".device_ip", "%s is not an IP address" % shortened(address), device=device.id,
                             hint=HINTS.get(address) if isinstance(address, str) else None)
 
 
 def _string_values(table: ServerListTable) -> Iterator[Violation]:
-    then = "MindIE-LLM wants a string here"
+    consequence = "MindIE-LLM requires a string"
     for server in table.servers:
-        yield from not_strings(server.fields, ("server_id", "container_ip"), server.where + ".", then)
+        yield from not_strings(server.fields, ("server_id", "container_ip"), server.where + ".", consequence)
         for device in server.devices:
             if not only_strings(device.fields):
-                yield from not_strings(device.fields, ("device_id", "device_ip", "rank_id"), device.where + ".", then, device.id)
+                yield from not_strings(device.fields, ("device_id", "device_ip", "rank_id"), device.where + ".", consequence, device.id)
 
 
 def _server_id(table: ServerListTable) -> Iterator[Violation]:
@@ -87,7 +87,7 @@ def _master(table: ServerListTable) -> Iterator[Violation]:
 
 def _completed(table: Union[ServerListTable, RankListTable]) -> Iterator[Violation]:
     if table.fields.get("status") != COMPLETED:
-        yield Violation("status", "ClusterD skips the table without a word until status is 'completed'")
+        yield Violation("status", "ClusterD silently skips the table until status is 'completed'")
 
 
 def _pod_addresses(table: ServerListTable) -> Iterator[Violation]:

@@ -78,7 +78,7 @@ def object_list(fields: Mapping[str, Any], key: str, where: str = "") -> List[Ma
     """Return the objects of a list, or an empty list if it is missing. Raises ParseError for other values."""
     members = fields.get(key, [])
     if not isinstance(members, list) or not all(isinstance(member, dict) for member in members):
-        raise ParseError("%s%s is no list of objects" % (where, key))
+        raise ParseError("%s%s is not a list of objects" % (where, key))
     return members
 
 
@@ -86,7 +86,7 @@ def required_text(fields: Mapping[str, Any], key: str, where: str) -> str:
     """Return the value of a key as text. Raises ParseError if it is neither a string nor an integer."""
     text = text_of(fields, key)
     if text is None:
-        raise ParseError("%s.%s is %s" % (where, key, "no text" if key in fields else "missing"))
+        raise ParseError("%s.%s is %s" % (where, key, "neither a string nor an integer" if key in fields else "missing"))
     return text
 
 
@@ -96,7 +96,7 @@ def optional_number(fields: Mapping[str, Any], key: str, where: str) -> Optional
         return None
     found = number_of(fields, key)
     if found is None:
-        raise ParseError("%s.%s is no number: %r" % (where, key, fields[key]))
+        raise ParseError("%s.%s is not a number: %r" % (where, key, fields[key]))
     return found
 
 

@@ -42,7 +42,7 @@ def _instance(device: Mapping[str, Any], where: str) -> Optional[str]:
 
 
 def read(document: Mapping[str, Any]) -> Model:
-    """Return the model of a table. The format has no servers, so a new one begins where the lowest network instance changes or a device id repeats."""
+    """Return the model of a table. The format has no servers. A new one begins when the lowest network instance changes or a device id repeats."""
     servers: List[Server] = []
     seen: Set[int] = set()
     instance: Optional[str] = None

@@ -32,7 +32,7 @@ EID_DIGITS = 32
 _OLD_NAMES = {"net_layer": "level", "net_instance_id": "id", "net_type": "fabric_type"}
 _RANK_KEYS = ("rank_id", "local_id", "device_id")
 _PORT_KEYS = ("device_port", "host_port")
-_THEN = "HCCL wants a string here"
+_CONSEQUENCE = "HCCL requires a string"
 
 
 class LevelEntry(NamedTuple):
@@ -83,9 +83,9 @@ def _status(table: RankListTable) -> Iterator[Violation]:
 
 def _version(table: RankListTable) -> Iterator[Violation]:
     if table.fields.get("version", "2.0") != "2.0":
-        yield Violation("version", "a rank_list has version '2.0', not %s" % shortened(table.fields["version"]))
+        yield Violation("version", "a rank_list must have version '2.0', not %s" % shortened(table.fields["version"]))
     elif table.product not in ("950", None):
-        yield Violation("version", "HCCL on %s reads no version 2.0, which is of Ascend 950 only" % table.product)
+        yield Violation("version", "HCCL on %s does not read version 2.0, which is for Ascend 950 only" % table.product)
 
 
 def _required(table: RankListTable) -> Iterator[Violation]:
@@ -104,30 +104,30 @@ def _required(table: RankListTable) -> Iterator[Violation]:
 
 
 def _value_types(table: RankListTable) -> Iterator[Violation]:
-    yield from not_strings(table.fields, ("status", "version"), "", _THEN)
+    yield from not_strings(table.fields, ("status", "version"), "", _CONSEQUENCE)
     yield from _not_integers(table.fields, ("rank_count",), "")
     for rank in table.ranks:
         yield from _not_integers(rank.fields, _RANK_KEYS + _PORT_KEYS + ("replaced_local_id",), rank.where + ".")
         for level in rank.levels:
             yield from _not_integers(level.fields, ("net_layer",), level.where + ".")
-            yield from not_strings(level.fields, ("net_instance_id", "net_type"), level.where + ".", _THEN)
+            yield from not_strings(level.fields, ("net_instance_id", "net_type"), level.where + ".", _CONSEQUENCE)
             for where, entry in level.addresses:
-                yield from not_strings(entry, ("addr_type", "addr", "plane_id"), where + ".", _THEN)
+                yield from not_strings(entry, ("addr_type", "addr", "plane_id"), where + ".", _CONSEQUENCE)
 
 
 def _not_integers(fields: Mapping[str, Any], keys: Tuple[str, ...], where: str) -> Iterator[Violation]:
     for key in keys:
         if key in fields and integer(fields, key) is None:
             value = fields[key]
-            yield Violation(where + key, "%s is no number but %s" % (key, shortened(value)),
+            yield Violation(where + key, "%s is not a number but %s" % (key, shortened(value)),
                             hint="write %s" % value if isinstance(value, str) and is_count(value) else None)
 
 
 def _rank_list(table: RankListTable) -> Iterator[Violation]:
     members = table.fields.get("rank_list")
     if not isinstance(members, list) or not members:
-        yield Violation("rank_list", "rank_list is %s: HCCL wants one entry a rank" % (
-            "missing" if "rank_list" not in table.fields else "empty" if members == [] else "no list"))
+        yield Violation("rank_list", "rank_list is %s: HCCL requires one entry per rank" % (
+            "missing" if "rank_list" not in table.fields else "empty" if members == [] else "not a list"))
     yield from not_objects(table.fields, "rank_list", "")
     for rank in table.ranks:
         yield from not_objects(rank.fields, "level_list", rank.where + ".")
@@ -136,16 +136,16 @@ def _rank_list(table: RankListTable) -> Iterator[Violation]:
 def _rank_count(table: RankListTable) -> Iterator[Violation]:
     count, length = integer(table.fields, "rank_count"), len(table.ranks)
     if count is not None and count != length:
-        yield Violation("rank_count", "rank_count is %s, but the length of rank_list %d" % (shortened(count), length), hint="write %d" % length)
+        yield Violation("rank_count", "rank_count is %s, but rank_list has %d entries" % (shortened(count), length), hint="write %d" % length)
     if length > MAX_RANKS:
-        yield Violation("rank_list", "the length of rank_list is %d: HCCL takes %d ranks" % (length, MAX_RANKS))
+        yield Violation("rank_list", "the length of rank_list is %d: HCCL accepts at most %d ranks" % (length, MAX_RANKS))
 
 
 def _rank_ids(table: RankListTable) -> Iterator[Violation]:
     numbers = [(integer(rank.fields, "rank_id"), rank) for rank in table.ranks]
     known = [(number, rank) for number, rank in numbers if number is not None]
     for rank, first in duplicates(known):
-        yield Violation(rank.where + ".rank_id", "rank_id %s is also that of %s" % (shortened(rank.fields["rank_id"]), first.where), device=rank.device)
+        yield Violation(rank.where + ".rank_id", "rank_id %s is also used by %s" % (shortened(rank.fields["rank_id"]), first.where), device=rank.device)
     total = len(table.ranks)
     for number, rank in known:
         if not 0 <= number < total:
@@ -173,14 +173,14 @@ def _replaced(table: RankListTable) -> Iterator[Violation]:
                 yield Violation(where, "local_id %d is a backup NPU: replaced_local_id must name the one that it replaces, 0 to %d" % (
                     MAX_LOCAL_ID, MAX_LOCAL_ID - 1), device=rank.device)
     for rank, first in duplicates(backups):
-        yield Violation(rank.where + ".local_id", "a second backup NPU beside %s: HCCL takes one" % first.where, device=rank.device)
+        yield Violation(rank.where + ".local_id", "a second backup NPU in addition to %s: HCCL accepts only one" % first.where, device=rank.device)
 
 
 def _levels(table: RankListTable) -> Iterator[Violation]:
     for rank in table.ranks:
         count = len(rank.levels)
         if "level_list" in rank.fields and not 1 <= count <= MAX_LEVELS:
-            yield Violation(rank.where + ".level_list", "the number of levels is %d: HCCL takes 1 to %d" % (count, MAX_LEVELS), device=rank.device)
+            yield Violation(rank.where + ".level_list", "the number of levels is %d: HCCL accepts 1 to %d" % (count, MAX_LEVELS), device=rank.device)
         before = -1
         for level in rank.levels:
             layer = integer(level.fields, "net_layer")
@@ -188,11 +188,11 @@ def _levels(table: RankListTable) -> Iterator[Violation]:
                 if not 0 <= layer <= MAX_LAYER:
                     yield Violation(level.where + ".net_layer", "net_layer %s is not within 0 to %d" % (shortened(layer), MAX_LAYER), device=rank.device)
                 elif layer <= before:
-                    yield Violation(level.where + ".net_layer", "net_layer %d after %d: HCCL wants them ascending" % (layer, before), device=rank.device)
+                    yield Violation(level.where + ".net_layer", "net_layer %d after %d: HCCL requires ascending layers" % (layer, before), device=rank.device)
                 before = max(before, layer)
             instance = level.fields.get("net_instance_id")
             if isinstance(instance, str) and not 1 <= len(instance) <= MAX_INSTANCE:
-                yield Violation(level.where + ".net_instance_id", "net_instance_id has %d characters: HCCL takes 1 to %d" % (len(instance), MAX_INSTANCE),
+                yield Violation(level.where + ".net_instance_id", "net_instance_id has %d characters: HCCL accepts 1 to %d" % (len(instance), MAX_INSTANCE),
                                 device=rank.device)
 
 
@@ -201,7 +201,7 @@ def _net_types(table: RankListTable) -> Iterator[Violation]:
         for level in rank.levels:
             name = level.fields.get("net_type")
             if isinstance(name, str) and name not in NET_TYPES:
-                yield Violation(level.where + ".net_type", "net_type %s is none of %s" % (shortened(name), ", ".join(NET_TYPES)), severity="warning",
+                yield Violation(level.where + ".net_type", "net_type %s is not one of %s" % (shortened(name), ", ".join(NET_TYPES)), severity="warning",
                                 device=rank.device)
 
 
@@ -220,16 +220,16 @@ def _rank_addresses(table: RankListTable) -> Iterator[Violation]:
     for rank in table.ranks:
         for level in rank.levels:
             if len(level.addresses) > MAX_ADDRESSES:
-                yield Violation(level.where + ".rank_addr_list", "the number of addresses is %d: HCCL takes %d" % (len(level.addresses), MAX_ADDRESSES),
-                                device=rank.device)
+                yield Violation(level.where + ".rank_addr_list", "the number of addresses is %d: HCCL accepts at most %d" % (
+                    len(level.addresses), MAX_ADDRESSES), device=rank.device)
             for where, entry in level.addresses:
                 kind, address, ports = text_of(entry, "addr_type"), text_of(entry, "addr"), entry.get("ports")
                 if kind is not None and kind not in ("IPV4", "IPV6", "EID"):
-                    yield Violation(where + ".addr_type", "addr_type %s is none of IPV4, IPV6, EID" % shortened(kind), device=rank.device)
+                    yield Violation(where + ".addr_type", "addr_type %s is not one of IPV4, IPV6, EID" % shortened(kind), device=rank.device)
                 elif kind is not None and address is not None and not _is_of(kind, address):
-                    yield Violation(where + ".addr", "%s is no address of type %s" % (shortened(address), kind), device=rank.device)
+                    yield Violation(where + ".addr", "%s is not an address of type %s" % (shortened(address), kind), device=rank.device)
                 if "ports" in entry and not (isinstance(ports, list) and 1 <= len(ports) <= MAX_PORTS and all(isinstance(port, str) for port in ports)):
-                    yield Violation(where + ".ports", "ports are no list of 1 to %d strings" % MAX_PORTS, device=rank.device)
+                    yield Violation(where + ".ports", "ports is not a list of 1 to %d strings" % MAX_PORTS, device=rank.device)
 
 
 def _address_unique(table: RankListTable) -> Iterator[Violation]:
@@ -255,8 +255,8 @@ def _instance_sizes(table: RankListTable) -> Iterator[Violation]:
         usual = Counter(size for size, _level, _rank in found).most_common(1)[0][0]
         for size, level, rank in found:
             if size != usual:
-                yield Violation(level.where + ".rank_addr_list", "the number of addresses is %d, but %d in others of this net instance: HCCL wants as many "
-                                "in each" % (size, usual), device=rank.device)
+                yield Violation(level.where + ".rank_addr_list", "the number of addresses is %d, but %d in others of this net instance: HCCL requires the same "
+                                "number in each" % (size, usual), device=rank.device)
 
 
 def _local_ids(table: RankListTable) -> Iterator[Violation]:
@@ -268,7 +268,7 @@ def _local_ids(table: RankListTable) -> Iterator[Violation]:
         if local is not None and instance is not None:
             keys.append(((instance, local), rank))
     for rank, first in duplicates(keys):
-        yield Violation(rank.where + ".local_id", "local_id %s is also that of %s in the same net instance" % (shortened(rank.fields["local_id"]), first.where),
+        yield Violation(rank.where + ".local_id", "local_id %s is also used by %s in the same net instance" % (shortened(rank.fields["local_id"]), first.where),
                         severity="warning", device=rank.device)
 
 
@@ -277,7 +277,7 @@ def _ports(table: RankListTable) -> Iterator[Violation]:
         for key in _PORT_KEYS:
             number = integer(rank.fields, key)
             if number is not None and not 1 <= number <= MAX_PORT:
-                yield Violation("%s.%s" % (rank.where, key), "%s %s is no port from 1 to %d" % (key, shortened(number), MAX_PORT), device=rank.device)
+                yield Violation("%s.%s" % (rank.where, key), "%s %s is not a port from 1 to %d" % (key, shortened(number), MAX_PORT), device=rank.device)
 
 
 RULES: Tuple[Rule, ...] = (

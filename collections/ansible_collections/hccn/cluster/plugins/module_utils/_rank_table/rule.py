@@ -22,7 +22,7 @@ class Violation(NamedTuple):
 
 
 class Rule(NamedTuple):
-    """``code`` is what HCCL reports; None if it reports nothing, and for other readers. ``check`` takes the view of the format."""
+    """``code`` is the error code of HCCL; None if HCCL reports nothing, and for other readers. ``check`` accepts the view of the format."""
 
     name: str
     code: Optional[str]
@@ -44,12 +44,12 @@ def only_strings(fields: Mapping[str, Any]) -> bool:
     return set(map(type, fields.values())) <= _STRINGS
 
 
-def not_strings(fields: Mapping[str, Any], keys: Iterable[str], where: str, then: str, device: Optional[int] = None) -> Iterator[Violation]:
-    """Report the keys whose values are present but not strings; ``then`` is the consequence."""
+def not_strings(fields: Mapping[str, Any], keys: Iterable[str], where: str, consequence: str, device: Optional[int] = None) -> Iterator[Violation]:
+    """Report the keys whose values are present but not strings. ``consequence`` completes the message."""
     for key in keys:
         if key in fields and not isinstance(fields[key], str):
             value = shortened(fields[key])
-            yield Violation(where + key, "%s is no string but %s: %s" % (key, value, then), device=device,
+            yield Violation(where + key, "%s is not a string but %s: %s" % (key, value, consequence), device=device,
                             hint='write "%s"' % value if is_number(fields[key]) else None)
 
 
@@ -65,7 +65,7 @@ def not_objects(fields: Mapping[str, Any], key: str, where: str) -> Iterator[Vio
     members = fields.get(key)
     for index, member in enumerate(members if isinstance(members, list) else ()):
         if not isinstance(member, dict):
-            yield Violation("%s%s[%d]" % (where, key, index), "no object but %s" % shortened(member))
+            yield Violation("%s%s[%d]" % (where, key, index), "not an object but %s" % shortened(member))
 
 
 RankBlock = Tuple[int, int, str]

@@ -50,11 +50,11 @@ def ordered(servers: Sequence[Server], order: str, rack: Callable[[str], Optiona
     return tuple(servers)
 
 
-def _all_have(what: str, servers: Sequence[Server], values: Sequence[Optional[str]]) -> None:
+def _all_have(name: str, servers: Sequence[Server], values: Sequence[Optional[str]]) -> None:
     missing = [server.host for server, value in zip(servers, values) if value is None]
     if missing:
-        hint = "set the variable rank_table_rack, or the option racks" if what == "rack" else "let device_info gather super_pod, or give another order"
-        raise InputError("rank_order: %s: no %s is known of %s; %s" % (what, what.replace("_", " "), ", ".join(missing), hint))
+        hint = "set the variable rank_table_rack, or the option racks" if name == "rack" else "gather super_pod with device_info, or use another order"
+        raise InputError("rank_order: %s: the %s of %s is unknown; %s" % (name, name.replace("_", " "), ", ".join(missing), hint))
 
 
 def logical(servers: Sequence[Server]) -> Tuple[Tuple[Server, ...], List[Problem]]:
@@ -65,9 +65,9 @@ def logical(servers: Sequence[Server]) -> Tuple[Tuple[Server, ...], List[Problem
         odd = next(((place, device.id) for place, device in enumerate(server.devices) if device.id != place), None)
         if odd and not problems:
             problems.append(Problem(
-                RULE, "warning", "device_id %d is NPU %d: HCCL wants the physical id (ranktable config devId[%d], but local devId[%d])" % (
+                RULE, "warning", "device_id %d is NPU %d: HCCL requires the physical id (ranktable config devId[%d], but local devId[%d])" % (
                     odd[0], odd[1], odd[0], odd[1]), host=server.host, device=odd[1],
-                hint="only the vLLM connector finds its NPUs by the ids inside the container; no single table suits both"))
+                hint="only the vLLM connector identifies its NPUs by the ids inside the container; no table suits both"))
         found.append(server._replace(devices=tuple(device._replace(id=place) for place, device in enumerate(server.devices))))
     return tuple(found), problems
 
@@ -76,9 +76,9 @@ def _group_names(name: str, wanted: Sequence[Mapping[str, Any]]) -> List[str]:
     """Return the name of each group as the format writes it. Raises InputError."""
     given = [str(group["name"]) for group in wanted]
     if name == "vllm_pd":
-        strange = [word for word in given if word not in vllm_pd.ROLES]
-        if strange:
-            raise InputError("groups: %s: format vllm_pd has the groups prefill and decode" % ", ".join(strange))
+        unknown = [word for word in given if word not in vllm_pd.ROLES]
+        if unknown:
+            raise InputError("groups: %s: format vllm_pd has the groups prefill and decode" % ", ".join(unknown))
         names = given
     else:
         instance = global_table.FIRST_INSTANCE
@@ -89,9 +89,9 @@ def _group_names(name: str, wanted: Sequence[Mapping[str, Any]]) -> List[str]:
                 instance += 1
             else:
                 names.append(_GLOBAL_IDS.get(word, word))
-    twice = sorted({word for word in names if names.count(word) > 1})
-    if twice:
-        raise InputError("groups: %s named twice" % ", ".join(twice))
+    duplicates = sorted({word for word in names if names.count(word) > 1})
+    if duplicates:
+        raise InputError("groups: duplicate name %s" % ", ".join(duplicates))
     return names
 
 
@@ -101,7 +101,7 @@ def _part(server: Server, group: Mapping[str, Any], expand: Expand) -> Server:
     numbers: Set[int] = set(expand(group.get("devices") or ["all"], present))
     missing = sorted(numbers.difference(present))
     if missing:
-        raise InputError("groups: %s: %s is to have device %s, which is not among its devices in the table" % (
+        raise InputError("groups: %s: %s has no device %s in the table" % (
             group["name"], server.host, ", ".join(map(str, missing))))
     devices: Tuple[Device, ...] = tuple(device for device in server.devices if device.id in numbers)
     address = (group.get("container_ips") or {}).get(server.host)
@@ -110,7 +110,7 @@ def _part(server: Server, group: Mapping[str, Any], expand: Expand) -> Server:
 
 def grouped(name: str, servers: Sequence[Server], wanted: Optional[Sequence[Mapping[str, Any]]], addresses_of: Callable[[str], HostAddresses],
             expand: Expand) -> Tuple[Tuple[Group, ...], List[Problem]]:
-    """Return the groups of a table, and a warning for each server that is in none. ``wanted`` is the option ``groups``.
+    """Return the groups of a table, and a warning for each server without a group. ``wanted`` is the option ``groups``.
 
     ``addresses_of`` returns the addresses of hosts without NPUs, for coordinators and controllers. Raises InputError.
     """
@@ -135,7 +135,7 @@ def grouped(name: str, servers: Sequence[Server], wanted: Optional[Sequence[Mapp
                     raise InputError("groups: device %d of %s is in %s and in %s" % (device.id, server.host, other, group["name"]))
         more = {"deploy_server": str(group["deploy_server"])} if group.get("deploy_server") is not None else {}
         groups.append(Group(title, tuple(members), more))
-    return tuple(groups), _left_out(servers, {host for host, _device in taken})
+    return tuple(groups), _without_group(servers, {host for host, _device in taken})
 
 
 def _known(host: str, known: Mapping[str, Server], group: Mapping[str, Any]) -> Server:
@@ -150,5 +150,5 @@ def _without_devices(host: str, addresses_of: Callable[[str], HostAddresses], gr
     return Server(host, server_id, (), host_ip, str(address) if address else container_ip)
 
 
-def _left_out(servers: Iterable[Server], used: Set[str]) -> List[Problem]:
+def _without_group(servers: Iterable[Server], used: Set[str]) -> List[Problem]:
     return [Problem(RULE, "warning", "is in no group, so it is not in the table", host=server.host) for server in servers if server.host not in used]

@@ -25,13 +25,13 @@ def version_for(name: str, wanted: str, sources: Sequence[SourceTable]) -> str:
     """Return the version of the merged table. Raises InputError for tables that cannot be merged."""
     versions = {source.model.version for source in sources}
     if local_comm_res.ENDPOINT_VERSION in versions:
-        raise InputError("a local_comm_res of version %s names no NPU: it cannot be merged" % local_comm_res.ENDPOINT_VERSION)
+        raise InputError("a local_comm_res of version %s does not identify NPUs, so it cannot be merged" % local_comm_res.ENDPOINT_VERSION)
     layered = rank_list.VERSION in versions
     if wanted == AUTO and layered and versions == {rank_list.VERSION} and name == "hccl":
         return rank_list.VERSION
     version = version_of(name, wanted, (), any(server.super_pod_id is not None for source in sources for server in source.model.servers))
     if layered != (version == rank_list.VERSION) or (layered and versions != {rank_list.VERSION}):
-        raise InputError("tables of version %s have other addresses than those of the other versions: only such tables make one" % rank_list.VERSION)
+        raise InputError("tables of version %s cannot be combined with or converted to other versions, since their addresses differ" % rank_list.VERSION)
     return version
 
 
@@ -68,7 +68,7 @@ def _united(parts: Sequence[Tuple[str, Sequence[Server]]], version: str) -> Tupl
             for device in server.devices:
                 other = owner.setdefault((server.server_id, device.id), name)
                 if other != name:
-                    raise InputError("device %d of server %s stands in %s and in %s" % (device.id, server.server_id, other, name))
+                    raise InputError("device %d of server %s is in both %s and %s" % (device.id, server.server_id, other, name))
             known = first.get(server.server_id)
             devices = server.devices if known is None else tuple(sorted(known.devices + server.devices, key=lambda device: device.id))
             first[server.server_id] = (server if known is None else known)._replace(devices=devices)

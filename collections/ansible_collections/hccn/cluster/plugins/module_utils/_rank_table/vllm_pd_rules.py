@@ -21,7 +21,7 @@ from .vllm_pd import ROLES
 LISTS = tuple(role + "_device_list" for role in ROLES)
 
 _NEEDED = ("server_id", "device_id", "device_ip", "cluster_id")
-_THEN = "the connector compares it with text"
+_CONSEQUENCE = "the connector compares it with a string"
 
 
 class VllmDevice(NamedTuple):
@@ -46,7 +46,7 @@ def _device_lists(table: VllmTable) -> Iterator[Violation]:
     for key in LISTS:
         members = table.fields.get(key)
         if not isinstance(members, list):
-            yield Violation(key, "%s is %s: the connector reads both lists" % (key, "no list" if key in table.fields else "missing"))
+            yield Violation(key, "%s is %s: the connector requires both lists" % (key, "not a list" if key in table.fields else "missing"))
         elif not members:
             yield Violation(key, "%s is empty" % key, severity="warning")
         yield from not_objects(table.fields, key, "")
@@ -60,14 +60,14 @@ def _required(table: VllmTable) -> Iterator[Violation]:
 
 def _string_values(table: VllmTable) -> Iterator[Violation]:
     for entry in table.devices:
-        yield from not_strings(entry.fields, ("server_id", "device_id", "device_ip"), entry.where + ".", _THEN, entry.id)
+        yield from not_strings(entry.fields, ("server_id", "device_id", "device_ip"), entry.where + ".", _CONSEQUENCE, entry.id)
 
 
 def _server_id(table: VllmTable) -> Iterator[Violation]:
     for entry in table.devices:
         name = text_of(entry.fields, "server_id")
         if name is not None and packed(name) is None:
-            yield Violation(entry.where + ".server_id", "server_id %s is no IP address: the connector compares it with that of its host" % shortened(name),
+            yield Violation(entry.where + ".server_id", "server_id %s is not an IP address: the connector compares it with that of its host" % shortened(name),
                             device=entry.id)
 
 
@@ -75,14 +75,15 @@ def _device_id(table: VllmTable) -> Iterator[Violation]:
     for entry in table.devices:
         text = text_of(entry.fields, "device_id")
         if text is not None and entry.id is None:
-            yield Violation(entry.where + ".device_id", "device_id %s is no number from 0 up" % shortened(text))
+            yield Violation(entry.where + ".device_id", "device_id %s is not a non-negative integer" % shortened(text))
 
 
 def _device_unique(table: VllmTable) -> Iterator[Violation]:
     """Two processes on one NPU need two ports, otherwise the second cannot listen (EI0006)."""
     keys = [((text_of(entry.fields, "server_id"), entry.id), entry) for entry in table.devices if entry.id is not None]
     for entry, first in duplicates(keys):
-        yield Violation(entry.where + ".device_id", "device_id %d of this server is also %s" % (entry.id, first.where), severity="warning", device=entry.id)
+        yield Violation(entry.where + ".device_id", "device_id %d of this server is also used by %s" % (entry.id, first.where),
+                        severity="warning", device=entry.id)
 
 
 def _cluster_id(table: VllmTable) -> Iterator[Violation]:
@@ -91,11 +92,11 @@ def _cluster_id(table: VllmTable) -> Iterator[Violation]:
         if "cluster_id" in entry.fields:
             number = number_of(entry.fields, "cluster_id")
             if number is None:
-                yield Violation(entry.where + ".cluster_id", "cluster_id %s is no number" % shortened(entry.fields["cluster_id"]), device=entry.id)
+                yield Violation(entry.where + ".cluster_id", "cluster_id %s is not a number" % shortened(entry.fields["cluster_id"]), device=entry.id)
             else:
                 keys.append((number, entry))
     for entry, first in duplicates(keys):
-        yield Violation(entry.where + ".cluster_id", "cluster_id %s is also that of %s: no link between them" % (
+        yield Violation(entry.where + ".cluster_id", "cluster_id %s is also used by %s, so they cannot be linked" % (
             shortened(entry.fields["cluster_id"]), first.where), device=entry.id)
 
 
@@ -103,7 +104,7 @@ def _device_ip(table: VllmTable) -> Iterator[Violation]:
     for entry in table.devices:
         text = text_of(entry.fields, "device_ip")
         if text is not None and (len(entry.addresses) != 1 or not any(entry.addresses[0][1] or b"")):
-            yield Violation(entry.where + ".device_ip", "%s is no IP address of an NPU" % shortened(text), hint=HINTS.get(text), device=entry.id)
+            yield Violation(entry.where + ".device_ip", "%s is not an IP address of an NPU" % shortened(text), hint=HINTS.get(text), device=entry.id)
 
 
 def _is_super_pod(entry: VllmDevice) -> bool:
@@ -112,12 +113,12 @@ def _is_super_pod(entry: VllmDevice) -> bool:
 
 
 def _device_ip_unique(table: VllmTable) -> Iterator[Violation]:
-    ends = [((found, text_of(entry.fields, "super_pod_id") if _is_super_pod(entry) else None), entry) for entry in table.devices
+    addresses = [((found, text_of(entry.fields, "super_pod_id") if _is_super_pod(entry) else None), entry) for entry in table.devices
             for _address, found in entry.addresses if found is not None]
-    for entry, first in duplicates(ends):
+    for entry, first in duplicates(addresses):
         # The same NPU in both lists is reported by device_unique.
         if (entry.fields.get("server_id"), entry.id) != (first.fields.get("server_id"), first.id):
-            yield Violation(entry.where + ".device_ip", "the address %s is also that of %s" % (shortened(entry.fields["device_ip"]), first.where),
+            yield Violation(entry.where + ".device_ip", "the address %s is also used by %s" % (shortened(entry.fields["device_ip"]), first.where),
                             device=entry.id)
 
 
@@ -127,13 +128,13 @@ def _super_device_id(table: VllmTable) -> Iterator[Violation]:
         if _is_super_pod(entry):
             number = number_of(entry.fields, "super_device_id")
             if number is None:
-                yield Violation(entry.where + ".super_device_id", "super_device_id %s is no SDID in decimal digits" % (
+                yield Violation(entry.where + ".super_device_id", "super_device_id %s is not an SDID in decimal digits" % (
                     shortened(entry.fields["super_device_id"])), device=entry.id)
             else:
                 keys.append(((text_of(entry.fields, "super_pod_id"), number), entry))
     for entry, first in duplicates(keys):
         if (entry.fields.get("server_id"), entry.id) != (first.fields.get("server_id"), first.id):
-            yield Violation(entry.where + ".super_device_id", "super_device_id %s is also that of %s: the link fails" % (
+            yield Violation(entry.where + ".super_device_id", "super_device_id %s is also used by %s: the link fails" % (
                 shortened(entry.fields["super_device_id"]), first.where), device=entry.id)
 
 
@@ -145,14 +146,14 @@ def _sdid(table: VllmTable) -> Iterator[Violation]:
         if parts is None or entry.id is None:
             continue
         if not parts.consistent or parts.device != entry.id:
-            yield Violation(entry.where + ".super_device_id", "super_device_id %s is not that of device %d" % (
+            yield Violation(entry.where + ".super_device_id", "super_device_id %s does not belong to device %d" % (
                 shortened(entry.fields["super_device_id"]), entry.id), severity="warning", device=entry.id)
             continue
         place = vnic_place(entry.addresses[0][0]) if len(entry.addresses) == 1 else None
         if place is not None and (place.device != entry.id or place.server_index not in (None, parts.server_index)):
-            yield Violation(entry.where + ".device_ip", "%s is the virtual NIC of device %d of server %s, but super_device_id is of device %d of server %d" % (
-                shortened(entry.fields["device_ip"]), place.device, place.server_index, parts.device, parts.server_index), severity="warning",
-                device=entry.id)
+            yield Violation(entry.where + ".device_ip", "%s is the virtual NIC of device %d of server %s, but super_device_id belongs to device %d of "
+                            "server %d" % (shortened(entry.fields["device_ip"]), place.device, place.server_index, parts.device, parts.server_index),
+                            severity="warning", device=entry.id)
 
 
 def _server_count(table: VllmTable) -> Iterator[Violation]:
@@ -160,7 +161,7 @@ def _server_count(table: VllmTable) -> Iterator[Violation]:
     servers = {text_of(entry.fields, "server_id") for entry in table.devices}
     count = table.fields.get("server_count")
     if isinstance(count, (int, str)) and number_of(table.fields, "server_count") != len(servers):
-        yield Violation("server_count", "server_count is %s, but the number of servers in both lists %d" % (shortened(count), len(servers)), severity="warning")
+        yield Violation("server_count", "server_count is %s, but both lists have %d servers" % (shortened(count), len(servers)), severity="warning")
 
 
 def _status(table: VllmTable) -> Iterator[Violation]:

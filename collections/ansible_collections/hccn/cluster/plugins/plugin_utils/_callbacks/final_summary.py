@@ -16,7 +16,7 @@ LOCALHOST = "localhost"
 
 
 class FinalSummary:
-    """Collects the results and failures that the summary is made of; later ones replace earlier ones."""
+    """Collect the results and failures for the summary. Later ones replace earlier ones."""
 
     def __init__(self) -> None:
         self._lines: list[str] = []

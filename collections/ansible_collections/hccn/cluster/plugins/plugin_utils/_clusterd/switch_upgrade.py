@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""The state machine of the role switch_upgrade: moves all jobs off a leaf, or back, one after the other.
+"""The state machine of the role switch_upgrade, which moves all jobs off a leaf, or back, one after the other.
 
-Each event is a function from a run to the next one. Nothing is read or written here: the role keeps ``file`` on disk after each event that changes it, and
-stops where there is a ``refusal``. The file outlives the run, so it holds a job as ``pending`` before that is switched.
+Each event is a function that returns the next state of a run. Nothing is read or written here: the role writes ``file`` to disk after each event that changes
+it, and stops if there is a ``refusal``. The file outlives the run, so a job is ``pending`` in it before the job is switched.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from ...module_utils._core.errors import InputError
 FAILOVER, SWITCHBACK = "failover", "switchback"
 SWITCH_ACTION = "hccn.cluster.clusterd_nic_switch"
 MAY_HAVE_BEGUN = ("failed", "unknown")
-"""Values of ``status`` of clusterd_nic_switch after which nobody knows whether the NPUs were switched."""
+"""Values of ``status`` of clusterd_nic_switch after which it is unknown whether the NPUs were switched."""
 JOB_KEYS = ("job_id", "name", "namespace", "nics")
 
 Job = dict[str, Any]
 """``JOB_KEYS``, and the ``direction`` in which it is switched."""
 File = dict[str, Any]
-"""What the state file holds: ``leaf``, ``moved`` (jobs by id) and, where a switch may be open, ``pending``. Empty where there is no file."""
+"""The content of the state file: ``leaf``, ``moved`` (jobs by id) and, if a switch may be unfinished, ``pending``. Empty if there is no file."""
 
 
 @dataclass(frozen=True)
 class Run:
-    """A run over the jobs of one leaf. ``known``: what this run knows to be in the state file; ``begun``: how many jobs of ``plan`` it began to switch."""
+    """A run over the jobs of one leaf. ``known``: the state file as this run last read or wrote it; ``begun``: the number of started switches."""
 
     leaf: str
     direction: str
@@ -46,18 +46,18 @@ class Run:
 
     @classmethod
     def of(cls, given: Any) -> Run:
-        """Return the run of a dictionary that ``as_dict`` made, or that has the first four fields."""
+        """Return the run from a dictionary that ``as_dict`` returned, or that has the first four fields."""
         if not isinstance(given, Mapping) or not {"leaf", "direction", "path"} <= given.keys():
-            raise InputError("this is no run of switch_upgrade: it needs leaf, direction and path")
+            raise InputError("the input is not a run of switch_upgrade: it needs leaf, direction and path")
         return cls(**{one.name: given[one.name] for one in fields(cls) if one.name in given})
 
     def as_dict(self) -> dict[str, Any]:
-        # Not asdict, which copies containers by their types: those of Ansible refuse that.
+        # asdict copies containers by calling their types, which fails for those of Ansible.
         return {**{one.name: getattr(self, one.name) for one in fields(self)}, "file": self.file, "summary": self.summary}
 
     @property
     def file(self) -> File:
-        """Return what the state file has to hold. It is removed at the end of a run after which no job is moved."""
+        """Return the new content of the state file. The role removes the file at the end of a run after which no job is moved."""
         return {"leaf": self.leaf, "moved": self.moved, **({"pending": self.pending} if self.pending else {})}
 
     @property
@@ -65,18 +65,18 @@ class Run:
         return [_title(job) for job in self.plan]
 
     @property
-    def word(self) -> str:
+    def past_tense(self) -> str:
         return "moved" if self.direction == FAILOVER else "moved back"
 
     @property
     def summary(self) -> str:
-        return "".join([f"{self.direction} of leaf {self.leaf}: {len(self.plan)} jobs {'would be ' if self.check_mode else ''}{self.word}",
+        return "".join([f"{self.direction} of leaf {self.leaf}: {len(self.plan)} jobs {'would be ' if self.check_mode else ''}{self.past_tense}",
                         f": {', '.join(self.titles)}" if self.plan else "",
                         f". Ended meanwhile: {', '.join(job['name'] for job in self.ended)}" if self.ended else ""])
 
     @property
     def current(self) -> Job:
-        """Return the job that was begun last."""
+        """Return the job whose switch was started last."""
         return self.plan[self.begun - 1]
 
 
@@ -94,24 +94,24 @@ def _read(text: Any) -> File:
         raise InputError("it does not hold the state of switch_upgrade")
     jobs = [*found.get("moved", {}).values(), *([found["pending"]] if found.get("pending") else [])]
     if not all(isinstance(job, Mapping) and {*JOB_KEYS, "direction"} <= job.keys() for job in jobs):
-        raise InputError("a job in it lacks one of its fields")
+        raise InputError("a job in it lacks a required field")
     return dict(found)
 
 
 def opened(run: Run, text: Any, resolution: str = "") -> Run:
-    """The state file was read. ``resolution``: what the operator says became of a switch that an earlier run left open, ``done`` or ``not_done``."""
+    """The state file was read. ``resolution``: whether a switch that an earlier run left unfinished took place, ``done`` or ``not_done`` by the operator."""
     try:
         known = _read(text)
     except InputError as error:
-        raise InputError(f"{run.path} cannot be used: {error.message}", "move it away, or name another switch_upgrade_state_file") from None
+        raise InputError(f"{run.path} cannot be used: {error.message}", "move it away, or set another switch_upgrade_state_file") from None
     pending = known.get("pending") or {}
     moved = dict(known.get("moved", {}))
     if (known and known.get("leaf") != run.leaf) or (pending and not resolution):
-        advice = ": move its jobs back first, or name another switch_upgrade_state_file"
+        advice = ": move its jobs back first, or set another switch_upgrade_state_file"
         if pending:
-            advice = (f", and the run before ended while the job {pending['name']} ({pending['job_id']}) was switched, without a known result: "
-                      "look at the job, then set switch_upgrade_pending to done or not_done")
-        return replace(run, known=known, refusal=f"{run.path} is of leaf {known.get('leaf', '?')}{advice}.")
+            advice = (f", and the previous run ended while it switched the job {pending['name']} ({pending['job_id']}), with an unknown result: "
+                      "check the job, then set switch_upgrade_pending to done or not_done")
+        return replace(run, known=known, refusal=f"{run.path} belongs to leaf {known.get('leaf', '?')}{advice}.")
     if pending:
         moved.pop(pending["job_id"], None)
         if (resolution == "done") == (pending["direction"] == FAILOVER):
@@ -120,7 +120,7 @@ def opened(run: Run, text: Any, resolution: str = "") -> Run:
 
 
 def planned(run: Run, jobs: Sequence[Mapping[str, Any]]) -> Run:
-    """The jobs are known. Failover switches all that run on the leaf and were not moved yet; switchback all that were moved and still run."""
+    """The jobs are known. Failover switches all jobs on the leaf that were not moved yet; switchback switches all moved jobs that still run."""
     running = {job["job_id"]: job for job in jobs if job["status"] == "running" and not job["deleted"]}
     ended: list[Job] = []
     if run.direction == FAILOVER:
@@ -131,41 +131,41 @@ def planned(run: Run, jobs: Sequence[Mapping[str, Any]]) -> Run:
     plan = [{**{key: job[key] for key in JOB_KEYS}, "direction": run.direction} for job in chosen]
     gone = {job["job_id"] for job in ended}
     unknown = [job["name"] for job in plan if job["nics"] is None]
-    refusal = f"Nothing was switched: it is not told which NPUs these running jobs have: {', '.join(unknown)}." if unknown else None
+    refusal = f"Nothing was switched: the NPUs of these running jobs are unknown: {', '.join(unknown)}." if unknown else None
     return replace(run, plan=plan, ended=ended, moved={key: job for key, job in run.moved.items() if key not in gone}, refusal=refusal)
 
 
 def checked(run: Run, results: Sequence[Mapping[str, Any]], confirm: bool) -> Run:
-    """Each job was checked without being switched. All of them are switched, or none."""
+    """Each job was checked without being switched. Either all of them are switched or none."""
     refused = [f"{result['job']['name']}: {result['msg']}" for result in results if "msg" in result]
     if refused:
         return replace(run, refusal=f"Nothing was switched: {'; '.join(refused)}")
     if run.plan and not (run.check_mode or confirm):
-        return replace(run, refusal="Nothing was switched: a switch that fails can end its job. Set switch_upgrade_confirm to true if that may be. "
+        return replace(run, refusal="Nothing was switched: a failed switch can end the job. Set switch_upgrade_confirm to true to accept this. "
                                     f"Jobs: {', '.join(run.titles)}")
     return run
 
 
 def compared(run: Run, text: Any) -> Run:
-    """The state file was read again: another run may have written it meanwhile."""
+    """The state file was read again, since another run may have written it in the meantime."""
     try:
         if _read(text) == run.known:
             return run
     except InputError:
         pass
-    return replace(run, refusal=f"{run.path} was changed since this run read it: another run switches jobs of this leaf. "
-                                f"{run.word.capitalize()} by this one: {', '.join(run.titles[:run.begun]) or 'none'}. "
-                                "Let the other run end, then start this one again.")
+    return replace(run, refusal=f"{run.path} has changed since this run read it: another run is switching jobs of this leaf. "
+                                f"{run.past_tense.capitalize()} by this run: {', '.join(run.titles[:run.begun]) or 'none'}. "
+                                "Wait until the other run has ended, then start this run again.")
 
 
-def _kept(run: Run) -> Run:
-    """The role writes the file after each event that changes it."""
+def _with_saved_file(run: Run) -> Run:
+    """Return the run with its file as known, since the role writes it after the event."""
     return replace(run, known=run.file)
 
 
 def started(run: Run) -> Run:
     """The next job is about to be switched."""
-    return _kept(replace(run, pending=run.plan[run.begun], begun=run.begun + 1))
+    return _with_saved_file(replace(run, pending=run.plan[run.begun], begun=run.begun + 1))
 
 
 def switched(run: Run) -> Run:
@@ -173,15 +173,15 @@ def switched(run: Run) -> Run:
     moved = {key: job for key, job in run.moved.items() if key != run.current["job_id"]}
     if run.direction == FAILOVER:
         moved[run.current["job_id"]] = run.current
-    return _kept(replace(run, moved=moved, pending=None))
+    return _with_saved_file(replace(run, moved=moved, pending=None))
 
 
 def failed(run: Run, action: str, result: Mapping[str, Any]) -> Run:
-    """A task failed on the way. The job stays pending unless it is known that its switch did not begin: another task failed, or the module says so."""
+    """A task failed. The job stays pending unless its switch certainly did not begin, because another task failed or the module reports so."""
     may_have_begun = action == SWITCH_ACTION and "error" not in result and result.get("status", "unknown") in MAY_HAVE_BEGUN
-    refusal = (f"{_title(run.current)}: {result.get('msg', 'failed')}. {run.word.capitalize()}: {', '.join(run.titles[:run.begun - 1]) or 'none'}. "
-               f"Not {run.word}: {', '.join(run.titles[run.begun:]) or 'none'}.")
-    return _kept(replace(run, pending=run.current if may_have_begun else None, refusal=refusal))
+    refusal = (f"{_title(run.current)}: {result.get('msg', 'failed')}. {run.past_tense.capitalize()}: {', '.join(run.titles[:run.begun - 1]) or 'none'}. "
+               f"Not {run.past_tense}: {', '.join(run.titles[run.begun:]) or 'none'}.")
+    return _with_saved_file(replace(run, pending=run.current if may_have_begun else None, refusal=refusal))
 
 
 EVENTS: Mapping[str, Callable[..., Run]] = {function.__name__: function for function in (opened, planned, checked, compared, started, switched, failed)}

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""What came of a collective: its state, the lines that are shown, and whether it fails the play."""
+"""The outcome of a collective: its state, the lines to show, and whether it fails the play."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ SKIPPED, UNREADY, BUSY, PLANNED, MEASURED = "skipped", "unready", "busy", "plann
 """States."""
 
 _TOOL_MISSING = "tool_missing"
-_PARTS_OF_A_SEARCH = ("all", "bisection")
-"""Groups that have no line of their own: the whole, and those that the search for slow hosts measures."""
+_GROUPS_WITHOUT_LINE = ("all", "bisection")
+"""Groups without a separate line: all hosts, and the groups of the search for slow hosts."""
 
 
 @dataclass(frozen=True)
 class Run:
-    """What was asked for, and what else is known of the run.
+    """The options and circumstances of a run.
 
-    ``hosts`` is the number of hosts. ``skip_message`` is the line shown where the tool is missing, empty where that is a failure. ``job_problem`` is the
-    sentence about a job in Kubernetes that did not end well, ``slow_hint`` the one about a collective that is slow for a reason that was not searched.
+    ``hosts`` is the number of hosts. ``skip_message`` is the line to show if the tool is missing; if it is empty, a missing tool is a failure. ``job_problem``
+    is a sentence about a Kubernetes job that did not complete. ``slow_hint`` is a sentence for a slow collective without a finding.
     """
 
     operation: str
@@ -40,21 +40,21 @@ class Run:
 
 @dataclass(frozen=True)
 class Outcome:
-    """``lines`` is one text, or a list of texts where there is more than the measurement over all hosts."""
+    """``lines`` is a string, or a list of strings if there is more than the measurement over all hosts."""
 
     state: str
     lines: str | list[str]
     fails: bool
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the outcome as the filter does."""
+        """Return the result of the filter."""
         return asdict(self)
 
 
 def outcome(result: Mapping[str, Any], run: Run) -> Outcome:
-    """Return what came of a run. ``result`` is that of hccl_perf or nccl_perf, empty where neither was called. Raise InputError for one of another form."""
+    """Return the outcome of a run. ``result`` is that of hccl_perf or nccl_perf, empty if neither was called. Raises InputError for an invalid result."""
     records = _records(result)
-    # What failed, else the run over all hosts, which is the first.
+    # The first failure, or else the measurement over all hosts, which is the first record.
     record = next((one for one in records if one.get("status") != "ok"), records[0] if records else {})
     error = record.get("error")
     if run.skip_message and isinstance(error, Mapping) and error.get("code") == _TOOL_MISSING:
@@ -65,7 +65,7 @@ def outcome(result: Mapping[str, Any], run: Run) -> Outcome:
 def _records(result: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     measurements = result.get("measurements") or []
     if not isinstance(measurements, (list, tuple)):
-        raise InputError("the result of the collective cannot be read: measurements is no list")
+        raise InputError("the result of the collective cannot be read: measurements is not a list")
     return [one for one in measurements if isinstance(one, Mapping) and one.get("kind") == "collective"]
 
 
@@ -89,9 +89,9 @@ def _lines(result: Mapping[str, Any], run: Run, records: Sequence[Mapping[str, A
         return f"{run.operation} would be run over {run.hosts} hosts."
     try:
         measured = _measured(run.operation, record)
-        more = [_group(one) for one in records if one.get("status") == "ok" and _name(one) not in _PARTS_OF_A_SEARCH] + _slow(result, run)
+        more = [_group(one) for one in records if one.get("status") == "ok" and _name(one) not in _GROUPS_WITHOUT_LINE] + _slow(result, run)
     except (AttributeError, LookupError, TypeError, ValueError):
-        raise InputError("the result of the collective cannot be read: a record is not as hccl_perf and nccl_perf return it") from None
+        raise InputError("the result of the collective cannot be read: a record does not have the format of hccl_perf and nccl_perf") from None
     return [measured, *more] if more else measured
 
 

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""Where the ranks of a collective go: the hosts in rank order, how the launcher reaches them, and which of them cannot take part now."""
+"""The placement of a collective: the hosts in rank order, their addresses for the launcher, and the hosts that cannot take part now."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ Variables = Callable[[str], Mapping[str, Any]]
 
 @dataclass
 class Placement:
-    """``hosts`` are in rank order, ``addresses`` are theirs, ``known_hosts`` are lines for ssh.
+    """``hosts`` are in rank order, with their ``addresses``. ``known_hosts`` are lines for ssh.
 
-    ``busy`` has a text for each NPU that is at work, ``unready`` one for each failure of a host.
+    ``busy`` describes each busy NPU, ``unready`` each failure of a host.
     """
 
     hosts: list[str] = field(default_factory=list)
@@ -29,15 +29,15 @@ class Placement:
     unready: list[str] = field(default_factory=list)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the placement as the filter does."""
+        """Return the result of the filter."""
         return asdict(self)
 
 
 def placement(hosts: Iterable[str], variables: Variables, register_name: str, trust_name: str, addresses: Mapping[str, Any], rank_order: str) -> Placement:
     """Return the placement of a collective over ``hosts``.
 
-    ``register_name`` and ``trust_name`` are the variables under which the hosts registered the results of device_info and of ssh_trust. The variables of each
-    host are asked for once.
+    ``register_name`` and ``trust_name`` are the variables in which the hosts registered the results of device_info and ssh_trust. ``variables`` is called once
+    per host.
     """
     found = Placement()
     own: dict[str, tuple[Any, list[str]]] = {}
@@ -59,7 +59,7 @@ def placement(hosts: Iterable[str], variables: Variables, register_name: str, tr
 
 
 def _super_pod(host: str, probe: Mapping[str, Any]) -> tuple[str, Any]:
-    """Return the super pod of a host; a host outside of one, or of which it is not known, is a group of its own."""
+    """Return a key for the super pod of a host; the host itself if it is in no super pod or its super pod is unknown."""
     for device in map(_mapping, _sequence(probe.get("devices"))):
         pod = device.get("super_pod")
         if isinstance(pod, Mapping) and pod.get("server_index") != ALONE:
@@ -69,22 +69,22 @@ def _super_pod(host: str, probe: Mapping[str, Any]) -> tuple[str, Any]:
 
 
 def _busy(host: str, probe: Mapping[str, Any]) -> list[str]:
-    """Return a text for each NPU with processes, and for each whose processes are not known."""
+    """Return a description of each NPU that has processes or whose processes are unknown."""
     found = []
     for device in map(_mapping, _sequence(probe.get("devices"))):
         processes = device.get("processes")
         if not isinstance(processes, (list, tuple)):
-            found.append(f"{host} npu {device.get('id')} (it cannot be told)")
+            found.append(f"{host} NPU {device.get('id')} (processes unknown)")
         elif processes:
-            found.append(f"{host} npu {device.get('id')} (pid {', '.join(str(_mapping(process).get('pid')) for process in processes)})")
+            found.append(f"{host} NPU {device.get('id')} (pid {', '.join(str(_mapping(process).get('pid')) for process in processes)})")
     return found
 
 
 def _failures(result: Mapping[str, Any]) -> list[str]:
-    """Return the reason why a module failed as a list of one, and an empty list where it did not fail."""
+    """Return the reason why a module failed as the only element of a list; an empty list if it did not fail."""
     if "msg" not in result or result.get("devices") or result.get("skipped"):
         return []
-    # Of a module that could not even start, the reason is what it left on stderr.
+    # If the module could not start, its stderr has the reason.
     output = str(result.get("module_stderr") or result.get("module_stdout") or "").strip().splitlines()
     return [f"{result['msg']}: {output[-1]}" if output else str(result["msg"])]
 

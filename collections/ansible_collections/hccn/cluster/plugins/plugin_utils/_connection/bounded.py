@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""The base class of actions that call a host: it limits how long they wait and removes from answers whatever Ansible would act upon."""
+"""The base class of actions that call a host. It limits how long they wait and removes from answers the keys that Ansible would act upon."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ class BoundedAction(CleanAnswers, ActionBase):  # type: ignore[misc]  # Ansible 
             self._connection._shell.tmpdir = None  # removing the folder would wait for the same host
             raise AnsibleConnectionFailure(
                 f"no answer within {seconds:.0f} s to {self._task.action}: the host or its connection has stopped. "
-                "Nothing is known of what it did since") from None
+                "What it did since then is unknown") from None
 
     def cleanup(self, force: bool = False) -> None:
-        """Remove the temporary folder within a limit of its own, since Ansible does it after the keyword ``timeout`` no longer applies."""
+        """Remove the temporary folder within a separate limit, since the keyword ``timeout`` no longer applies at this point."""
         try:
             with self.answered_within(CLEANUP_S):
                 super().cleanup(force)

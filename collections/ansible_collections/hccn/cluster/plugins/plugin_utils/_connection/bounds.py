@@ -20,7 +20,7 @@ SMI_CALLS = 5
 CALLS_A_DEVICE = 4
 """Calls of hccn_tool that may hang on a device while it is changed. Devices are changed one after the other."""
 COLLECTIVE_S = 240.0
-"""What a run of a collective takes beyond its own timeout: placement, probes of hosts that hang, grace period."""
+"""Duration of a collective beyond its timeout: placement, probes of hosts that hang, grace period."""
 GROUPS = 32
 """Groups of hosts that one call measures when it does not isolate slow hosts."""
 SMALL_S = 300.0
@@ -81,8 +81,8 @@ def _collective(arguments: Arguments) -> float:
     return CONNECTION_S + runs * (number(arguments.get("timeout"), 600.0) + COLLECTIVE_S)
 
 
-def _own(_arguments: Arguments) -> None:
-    """Return no limit: the module asks a server, usually from the controller, with a deadline for each call."""
+def _unlimited(_arguments: Arguments) -> None:
+    """Return no limit, since the module calls a server, usually from the controller, with a deadline for each call."""
 
 
 def _linking(arguments: Arguments) -> float:
@@ -90,10 +90,10 @@ def _linking(arguments: Arguments) -> float:
 
 
 _BOUNDS: Mapping[str, Callable[[Arguments], float | None]] = {
-    "clusterd_fault_info": _own,
-    "clusterd_job_info": _own,
-    "clusterd_nic_switch": _own,
-    "clusterd_rank_table_info": _own,
+    "clusterd_fault_info": _unlimited,
+    "clusterd_job_info": _unlimited,
+    "clusterd_nic_switch": _unlimited,
+    "clusterd_rank_table_info": _unlimited,
     "device_info": _reading,
     "device_network": _changing,
     "device_ping": _pinging,

@@ -9,7 +9,7 @@ from ansible.plugins.action import ActionBase
 
 
 class ControllerAction(ActionBase):  # type: ignore[misc]  # Ansible has no types
-    """Runs in check mode too, never asynchronously, and transfers nothing."""
+    """Run in check mode too, never asynchronously, and transfer no files."""
 
     TRANSFERS_FILES = False
     _requires_connection = False

@@ -51,7 +51,7 @@ def deadline(seconds: float) -> Iterator[None]:
 
 
 def end_children(pid: int) -> None:
-    """Kill all descendants of a process that /proc lists. A shared ssh connection is not among them, since it runs in a session of its own."""
+    """Kill all descendants of a process that /proc lists. A shared ssh connection is not a descendant, since it runs in a separate session."""
     children: dict[int, list[int]] = {}
     for child in procfs.pids():
         with contextlib.suppress(OSError, ParseError):

@@ -19,7 +19,7 @@ def keep_alive(connection: Any) -> None:
     """Add the keepalive to a connection of Ansible's plugin ssh; other connections are not changed.
 
     ssh uses the first value of an option and these arguments come last, so settings of the user win. A shared connection (ControlPersist) that was opened
-    without a keepalive does not get one later, so these connections have a control path of their own unless the user has set one.
+    without a keepalive does not get one later, so these connections get a separate control path unless the user has set one.
     """
     if getattr(connection, "transport", None) != "ssh":
         return
@@ -28,10 +28,10 @@ def keep_alive(connection: Any) -> None:
         if ARGUMENTS not in given:
             connection.set_option(name, f"{given} {ARGUMENTS}".strip())
     if not connection.get_option("control_path"):
-        connection.set_option("control_path", "%(directory)s/" + _own(connection))
+        connection.set_option("control_path", "%(directory)s/" + _socket_name(connection))
 
 
-def _own(connection: Any) -> str:
+def _socket_name(connection: Any) -> str:
     """Return a name for host, port and user as short as Ansible's, since paths of sockets are limited to about 100 characters."""
-    of = [connection.get_option(name) for name in ("host", "port", "remote_user")]
-    return hashlib.sha256(repr([*of, ARGUMENTS]).encode()).hexdigest()[:10]
+    target = [connection.get_option(name) for name in ("host", "port", "remote_user")]
+    return hashlib.sha256(repr([*target, ARGUMENTS]).encode()).hexdigest()[:10]

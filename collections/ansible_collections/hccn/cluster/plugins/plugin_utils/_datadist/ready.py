@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""What the role datadist_ready links on each host, and the lines that it ends with."""
+"""The links that the role datadist_ready establishes on each host, and the lines of its summary."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ Entry = Mapping[str, Any]
 
 
 def calls_of(host: str, clusters: Sequence[Entry], planned: Sequence[Entry], timeout_ms: int) -> list[dict[str, Any]]:
-    """Return what the decode clusters of a host link: the planned calls, or else one call each for all prefill clusters, which takes ``timeout_ms``.
+    """Return the calls of the decode clusters of a host: the planned ones, or else one per cluster that links all prefill clusters within ``timeout_ms``.
 
-    ``own`` is the cluster that calls; ``remotes`` have ``cluster``, ``ip`` and ``port``. Raises InputError where a prefill cluster has no address.
+    ``own`` is the calling cluster; ``remotes`` have ``cluster``, ``ip`` and ``port``. Raises InputError if a prefill cluster has no address.
     """
     own = [cluster for cluster in clusters if cluster["host"] == host and cluster["role"] == DECODE]
     remotes = [_remote(cluster) for cluster in clusters if cluster["role"] == PREFILL] if own else []
@@ -45,6 +45,6 @@ def lines(checked: Entry) -> list[str]:
 
 
 def _line(problem: Entry) -> str:
-    """Problems that were only counted have neither host nor hint."""
-    where = f"{problem['host']} npu {problem['device']}: " if "host" in problem else ""
+    """Return the line of a problem. Problems that were only counted have neither host nor hint."""
+    where = f"{problem['host']} NPU {problem['device']}: " if "host" in problem else ""
     return f"{problem['severity']}: {where}{problem['message']}" + (f". {problem['hint']}" if "hint" in problem else "")

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""Plan the confirmation run: the few pairs that settle what a run left open, NPUs that met no proven good one and pairs that are bad between good NPUs."""
+"""Plan the confirmation run: a few pairs that settle the open questions of a run, NPUs without a proven good partner and bad pairs between good NPUs."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ MOST_RETESTED = 64
 class ConfirmationRun:
     """Further rounds after those of the plan, and the reasons for them.
 
-    ``open_npus``: NPUs that meet a proven good one in these rounds; ``behind_path`` of them met such ones only over a bad leaf or path, and
-    ``single_partner`` of them are bad with the only host that they met. ``retested``: bad pairs that are measured again. ``contested``: hosts that report
-    more than all others.
+    ``open_npus``: NPUs that are measured with a proven good one in these rounds; ``behind_path`` of them were measured with such ones only over a bad leaf
+    or path, and ``single_partner`` of them are bad and were measured with a single host only. ``retested``: bad pairs that are measured again.
+    ``contested``: hosts that report higher values than all others.
     """
 
     rounds: list[list[Entry]]
@@ -45,7 +45,7 @@ class ConfirmationRun:
         rounds = f"{len(self.rounds)} more round{'s' if len(self.rounds) > 1 else ''}"
         return {
             "rounds": len(self.rounds), "pairs": pairs,
-            "text": f"A second look, {pairs} pairs of NPUs over {len(hosts)} hosts in {rounds}: {_joined(self._reasons())}.",
+            "text": f"Confirmation run of {pairs} pair{'s' if pairs > 1 else ''} of NPUs over {len(hosts)} hosts in {rounds}: {_joined(self._reasons())}.",
             "plan": {"plan": "pairs", "rounds": self.rounds, "hosts": {host: entry for host, entry in plan["hosts"].items() if host in hosts},
                      "topology": {host: entry for host, entry in topology_of(plan).items() if host in hosts}},
         }
@@ -54,16 +54,15 @@ class ConfirmationRun:
         reasons = []
         unmet = self.open_npus - self.behind_path - self.single_partner
         if unmet:
-            reasons.append(f"{unmet} NPUs have not met a proven good one" if unmet > 1 else "1 NPU has not met a proven good one")
+            reasons.append(f"{unmet} NPU{'s were' if unmet > 1 else ' was'} not measured with a proven good one")
         if self.behind_path:
-            reasons.append(f"{self.behind_path} NPU{'s have' if self.behind_path > 1 else ' has'} met proven good ones only over a bad leaf or path")
+            reasons.append(f"{self.behind_path} NPU{'s were' if self.behind_path > 1 else ' was'} measured with proven good ones only over a bad leaf or path")
         if self.single_partner:
-            are, they = ("s are", "they") if self.single_partner > 1 else (" is", "it")
-            reasons.append(f"{self.single_partner} NPU{are} bad with the one host that {they} met")
+            reasons.append(f"{self.single_partner} NPU{'s are' if self.single_partner > 1 else ' is'} bad and measured with a single host only")
         if self.retested:
-            reasons.append(f"{self.retested} bad pairs lie between good NPUs" if self.retested > 1 else "1 bad pair lies between good NPUs")
+            reasons.append(f"{self.retested} bad pair{'s are' if self.retested > 1 else ' is'} between good NPUs")
         if self.contested:
-            reasons.append(f"{some(self.contested)} alone report{'' if len(self.contested) > 1 else 's'} more than the others")
+            reasons.append(f"only {some(self.contested)} report{'' if len(self.contested) > 1 else 's'} higher values than the others")
         return reasons
 
 

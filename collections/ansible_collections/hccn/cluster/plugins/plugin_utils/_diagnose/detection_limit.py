@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""The detection limit of a run: the smallest drop of each kind of component that it names in 99 of 100 runs, and what it cannot see."""
+"""The detection limit of a run: the smallest drop of each kind of component that it names in 99 of 100 runs, and the faults that it cannot find."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ NPU, PAIR, PATH = "npu", "pair", "path"
 
 
 def detection_limit(classification: Classification, hosts: int, slow_once: Sequence[Link] = ()) -> dict[str, Any]:
-    """Return the smallest drop of each kind of component that the run would have found, and what it could not see; empty if nothing was measured.
+    """Return the smallest drop of each kind of component that the run would have found, and the faults that it could not find; empty if nothing was measured.
 
     ``slow_once``: pairs that were slow once and are attributed to nothing. The result has ``spread_percent`` of one measurement, ``samples`` of an NPU,
     ``smallest_drop_percent`` by kind of component, the sentences ``blind``, and ``text``, which joins all of it.
@@ -42,7 +42,7 @@ def detection_limit(classification: Classification, hosts: int, slow_once: Seque
     samples = int(median([total for total in map(classification.slow.total, range(len(classification.table.npus))) if total]))
     remarks = notes(classification.strata, classification.normals) + _slow_once(classification, slow_once)
     if any(fast.is_doubt for fast in classification.strata.fast_pairs.values()):
-        return {"samples": samples, "blind": remarks, "text": "; ".join(["it is not known what is normal, so nobody is proven good", *remarks])}
+        return {"samples": samples, "blind": remarks, "text": "; ".join(["the normal value is unknown, so no NPU is proven good", *remarks])}
     drops = _drops_of_npu_and_pair(normal, gate, samples)
     seen = [count for count, two_hosts in _leaf_pairs(classification).values() if two_hosts]
     if seen:
@@ -70,7 +70,7 @@ def _slow_once(classification: Classification, links: Sequence[Link]) -> list[st
         return []
     shown = "; ".join(classification.described(*link, SLOW) for link in links[:SHOWN]) + ("; ..." if len(links) > SHOWN else "")
     pairs = "a pair was" if len(links) == 1 else f"{len(links)} pairs were"
-    return [f"{pairs} slow once and good when measured again as before, so nothing is blamed for it: {shown}"]
+    return [f"{pairs} slow once and good when measured again as before, so no component is blamed: {shown}"]
 
 
 def _drops_of_npu_and_pair(normal: Normal, gate: Gates, samples: int) -> dict[str, float]:
@@ -151,16 +151,16 @@ def _leaf_pairs(classification: Classification) -> dict[frozenset[str], tuple[in
 
 
 def _not_seen(samples: int, met: int, possible: int, seen: int, classification: Classification) -> list[str]:
-    """Return a sentence for each kind of fault that this run could not see."""
+    """Return a sentence for each kind of fault that this run could not find."""
     leaves = len({leaf for leaf in classification.table.leaves if leaf is not None})
     between = leaves * (leaves - 1) // 2
     found = []
     if met < possible:
-        found.append(f"{possible - met} of {possible} pairs of hosts did not meet")
+        found.append(f"{possible - met} of {possible} pairs of hosts were not measured")
     if seen < between:
-        found.append(f"paths between {between - seen} of {between} pairs of leaves were not seen by two hosts of each")
+        found.append(f"paths between {between - seen} of {between} pairs of leaves were not measured by two hosts on each leaf")
     if not leaves:
-        found.append("no leaf is known, so a slow one is not told from many slow pairs")
+        found.append("no leaf is known, so a slow leaf looks like many slow pairs")
     if samples < 2:
-        found.append("an NPU with one measurement is told from its partner by further ones only")
+        found.append("an NPU with a single measurement cannot be distinguished from its partner")
     return found

@@ -43,13 +43,13 @@ LONGEST_MESSAGE = 8000
 class Diagnosis:
     """The result of a diagnosis.
 
-    ``verdicts``: one for each requested host, in the order requested. ``components``: what is bad, the largest first. ``detection_limit``: the drops that
-    could have been seen. ``states``: good or bad by pair id; rows have no ids. ``regressions``: NPUs that were faster in the baseline. ``problems``: what
-    was dropped of the answers of the hosts.
+    ``verdicts``: one for each requested host, in the order requested. ``components``: the bad components, the largest first. ``detection_limit``: the drops
+    that the run would have found. ``states``: good or bad by pair id; rows have no ids. ``regressions``: NPUs that were faster in the baseline. ``problems``:
+    the parts of the answers of the hosts that were dropped.
 
-    The rest is input of the confirmation run. ``uncertain``: pairs behind components that are not certain. ``behind_path``: NPUs that met proven good
-    ones only over a bad leaf or path. ``has_rows``: whether the run returned rows. ``contested``: hosts that report more than all others, too few of which
-    contradict them. ``single_partner``: NPUs that are bad and were measured with one other host only.
+    The rest is input of the confirmation run. ``uncertain``: pairs behind components that are not certain. ``behind_path``: NPUs that were measured with proven
+    good ones only over a bad leaf or path. ``has_rows``: whether the run returned rows. ``contested``: hosts that report higher values than all others, too few
+    of which contradict them. ``single_partner``: NPUs that are bad and were measured with one other host only.
     """
 
     verdicts: list[Verdict]
@@ -72,7 +72,7 @@ class Diagnosis:
     def as_dict(self) -> dict[str, Any]:
         """Return the diagnosis as the action and the filter return it."""
         return {"verdicts": [verdict.as_dict() for verdict in self.verdicts], "hosts": self.by_class(), "components": self.components,
-                "coverage": self.coverage, "power": self.detection_limit, "regressions": self.regressions, "problems": as_dicts(self.problems)}
+                "coverage": self.coverage, "detection_limit": self.detection_limit, "regressions": self.regressions, "problems": as_dicts(self.problems)}
 
     def fabric(self) -> list[dict[str, Any]]:
         """Return the components that belong to no single host."""
@@ -90,7 +90,7 @@ def diagnose(hosts: Sequence[str], results: Results, floor_gbit_s: float | None 
              baseline: Mapping[str, Any] | None = None) -> Diagnosis:
     """Diagnose the results of a run.
 
-    ``results``: what rdma_perf or rdma_perf_info returned for each host, None for no result. ``plan``: what was to be measured; ``topology`` is enough to
+    ``results``: what rdma_perf or rdma_perf_info returned for each host, None for no result. ``plan``: the plan that was measured; ``topology`` is enough to
     name leaves. ``baseline``: see regressions.py.
     """
     planned = plan or {}

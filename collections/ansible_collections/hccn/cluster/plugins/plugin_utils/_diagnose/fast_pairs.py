@@ -33,7 +33,7 @@ LEAST_VALUES = 6
 """With fewer values, no groups are distinguished."""
 
 MOST_TRIED = 8
-"""Gaps that are tried, from the top. Stray values may be above the first of them."""
+"""Gaps that are tried, from the top. There may be outliers above the first of them."""
 
 WITHIN = 0.75
 """Share of the pairs among NPUs with fast pairs that must be fast."""
@@ -96,7 +96,7 @@ class FastPairs:
     def sentence(self, kind: Kind, usual: Normal) -> str:
         """Return which pairs are fast, and the two possible reasons."""
         pairs = f"{self.count} pairs of {some(self.hosts, HOSTS_SHOWN)} reach" if self.count > 1 else f"1 pair of {some(self.hosts, HOSTS_SHOWN)} reaches"
-        return (f"{pairs} {kind.shown(self.normal.reference)} {kind.unit}, the others about {kind.shown(usual.reference)}: either these have a faster way, "
+        return (f"{pairs} {kind.shown(self.normal.reference)} {kind.unit}, the others about {kind.shown(usual.reference)}: either these have a faster path, "
                 "or the others are slow")
 
 
@@ -122,7 +122,7 @@ def gaps(values: Iterable[float], usual: Normal) -> list[Gap]:
 def find_fast_pairs(table: Table, cells: Sequence[Measured], usual: Normal, gap: Gap) -> FastPairs | None:
     """Return the pairs above a gap, if other NPUs could have reached as much.
 
-    ``cells`` are those of a stratum. Return None if nobody is slower over the same kind of path, or if the values are stray ones.
+    ``cells`` are those of a stratum. Return None if no NPU is slower over the same kind of path, or if the values are outliers.
     """
     fast = [cell for cell in cells if cell[2] >= gap.bound]
     npus = {npu for cell in fast for npu in cell[:2]}

@@ -37,11 +37,11 @@ class Answers:
             self.results[host] = None
             return
         if not isinstance(answer, Mapping):
-            self._drop(host, f"its answer is {printable(answer, 80)!r}, no dictionary")
+            self._drop(host, f"its answer is {printable(answer, 80)!r}, not a dictionary")
             return
         records = answer.get("measurements")
         if records is not None and not isinstance(records, (list, tuple)):
-            self._drop(host, f"its measurements are {printable(records, 80)!r}, no list")
+            self._drop(host, f"its measurements are {printable(records, 80)!r}, not a list")
             records = None
         state, error = answer.get("state"), answer.get("error")
         message, code = (error.get("message"), error.get("code")) if isinstance(error, Mapping) else (None, None)

@@ -28,7 +28,7 @@ UNREACHABLE = "unreachable"
 CLASSES = (GOOD, SLOW, FAILED, BUSY, UNREACHABLE, NOT_MEASURED)
 
 NOT_TRIED_CODES = frozenset({"tool_missing", measurable.ANSWER_NOT_UNDERSTOOD})
-"""Reasons to leave out an NPU that do not mean that it is bad: there is only nothing to measure with."""
+"""Reasons to leave out an NPU that do not mean that it is bad: it could not be measured."""
 
 DOUBTS = (ANSWER_NOT_UNDERSTOOD, NOT_UNDERSTOOD, *ODD)
 """Rules of problems with which a host is not good."""
@@ -117,19 +117,20 @@ class HostClassifier:
 
     def _good_message(self, npus: Sequence[int], good: int, others: int, unexplained: int, host: str) -> str:
         """Return the sentence of a good host, with what its bad pairs are attributed to."""
-        text = f"pairs: {good} with {self._summaries.partners(host)} of the other hosts{self._summaries.span(npus)}"
+        partners = self._summaries.partners(host)
+        text = f"{good} good pair{'' if good == 1 else 's'} with {partners} other host{'' if partners == 1 else 's'}{self._summaries.span(npus)}"
         around = sorted({component.name for component in self._in_fabric.get(host, ())})
-        where = ", ".join(["the other end", *around[:3]]) if around else "the other end"
-        text += f"; bad ones put down to {where}: {others}" if others else ""
-        return text + (f"; a little low, which is no proof: {unexplained}" if unexplained else "")
+        where = ", ".join(["the partner", *around[:3]])
+        text += f"; bad pairs attributed to {where}: {others}" if others else ""
+        return text + (f"; slightly low, which proves no fault: {unexplained}" if unexplained else "")
 
     def _why_not_measured(self, host: str) -> str:
         around = sorted({component.name for component in self._in_fabric.get(host, ())})
         if around:
-            return f"its pairs are bad by {', '.join(around[:3])}"
+            return f"its pairs are bad because of {', '.join(around[:3])}"
         if host in self._missed:
-            return f"the run did not begin, or was ended, on its partners: {some(sorted(self._missed[host]))}"
-        return "its pairs failed at the other end" if host in self._classification.table.of_host else "no pair has this host"
+            return f"the run did not start, or was ended, on its partners: {some(sorted(self._missed[host]))}"
+        return "its pairs failed because of their partners" if host in self._classification.table.of_host else "no pair contains this host"
 
     def _evidence_elsewhere(self, npus: Sequence[int]) -> list[str]:
         """Return lines for bad cells of a host that are attributed to others."""
@@ -140,11 +141,11 @@ class HostClassifier:
         return found[:self._lines]
 
     def _class_of_run(self, host: str, result: Mapping[str, Any] | None, has_cells: bool) -> tuple[str, str] | None:
-        """Return class and sentence if the host or its runner did not take part to the end. That counts more than any pair."""
+        """Return class and sentence if the host or its runner did not take part until the end. This takes precedence over all pairs."""
         if result is None and has_cells and self._never_answered(host):
-            return UNREACHABLE, "there is no result of this host, and its runner did not answer its partners"
+            return UNREACHABLE, "the host returned no result, and its runner did not answer its partners"
         if result is None:
-            return None if has_cells else (NOT_MEASURED, self._why_not_planned(host) or "there is no result of this host")
+            return None if has_cells else (NOT_MEASURED, self._why_not_planned(host) or "the host returned no result")
         if result.get("unreachable"):
             return UNREACHABLE, f"Ansible did not reach the host: {result.get('msg') or NO_REASON}"
         if result.get("skipped"):
@@ -161,10 +162,10 @@ class HostClassifier:
     def _class_of_running(self, host: str) -> tuple[str, str] | None:
         """Return class and sentence of a run that was not over. If most are not, the time was too short and no host is bad."""
         if not self._out_of_time:
-            return FAILED, "the run on this host was not over when it was asked for: wait longer, or end it with state: absent"
+            return FAILED, "the run on this host had not ended when its results were read: wait longer, or end it with state: absent"
         if host in self._on_host:
             return None
-        return NOT_MEASURED, ("the run was not over when it was asked for, on this host and on most of the others: wait longer, or end it with "
+        return NOT_MEASURED, ("the run had not ended when its results were read, on this host and on most of the others: wait longer, or end it with "
                               "state: absent")
 
     def _class_of_failed_run(self, host: str, result: Mapping[str, Any]) -> tuple[str, str] | None:

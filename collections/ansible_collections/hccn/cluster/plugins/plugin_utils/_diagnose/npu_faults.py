@@ -27,11 +27,11 @@ LEAST_HOSTS = 3
 """Of a group larger than a node. With two hosts, one of them is as likely the cause."""
 
 MOST_NPUS = 16
-"""NPUs that are named if nobody is cleared. More of them are one component."""
+"""NPUs that are named one by one if no NPU is cleared. More of them are one component."""
 
-DOUBT = "either end or the path between, no other pair tells which"
-DOUBT_OF_PATH = "or its leaf's links or the path between: too few others tell"
-NOBODY_GOOD = "hardly a pair is good, so nothing tells them apart: look at what they have in common, such as MTU, PFC, TLS or the floor"
+DOUBT = "the cause is this NPU, its partner or the path between them; no other pair shows which"
+DOUBT_OF_PATH = "the links of its leaf or the path may be the cause instead; too few other pairs show which"
+NO_GOOD_PAIRS = "hardly any pair is good, so the cause cannot be located. Check what the hosts have in common, such as MTU, PFC, TLS or the floor"
 
 
 class NpuFaults:
@@ -54,12 +54,12 @@ class NpuFaults:
         self.suspects = self._find_suspects()
 
     def attribute(self, excused: Collection[int] = (), doubtful: Collection[int] = ()) -> None:
-        """Attribute the bad cells of the suspects: first what their partners prove, then what remains open. For the arguments see leaf_paths.py."""
+        """Attribute the bad cells of the suspects: first proven faults, then the open cases. For the arguments see leaf_paths.py."""
         self.excused, self._doubtful = frozenset(excused), frozenset(doubtful)
         self._blame_proven([npu for npu in self.suspects if npu not in self.excused and self._is_proven_bad(npu)])
         self._blame_open([npu for npu in self.suspects if npu not in self.blamed])
 
-    # -- who is cleared, who is a suspect
+    # -- cleared NPUs and suspects
 
     def _is_cleared(self, npu: int) -> bool:
         """Return True if enough cells prove the NPU good. If all its bad cells are certain, cells that are merely not bad count, too."""
@@ -81,7 +81,7 @@ class NpuFaults:
         return (partner in self.layer.out[npu] and (npu, partner) not in self.layer.uncertain) or (
             partner in self.layer.into[npu] and (partner, npu) not in self.layer.uncertain)
 
-    # -- what is proven
+    # -- proven faults
 
     def _blame_self_reported(self) -> None:
         """Blame NPUs that reported a failure of their own; all NPUs of a node as the node."""
@@ -153,7 +153,7 @@ class NpuFaults:
         self.components.append(component)
         self.blamed.update(members)
 
-    # -- what remains open
+    # -- open cases
 
     def _blame_open(self, suspects: Sequence[int]) -> None:
         """Attribute bad cells between two NPUs of which neither is cleared or blamed."""
@@ -174,7 +174,7 @@ class NpuFaults:
     def _blame_whole_fabric(self, suspects: Sequence[int]) -> None:
         links = _first_links(link for npu in suspects for link in self.layer.links(npu))[:1]
         self._take(Component(FABRIC, "the whole fabric", self.layer.state, list(suspects), links, sum(map(self.layer.bad, suspects)), [], certain=False,
-                             note=NOBODY_GOOD), suspects)
+                             note=NO_GOOD_PAIRS), suspects)
 
     def _blame_accused(self, suspects: Sequence[int]) -> None:
         """Blame NPUs that the other NPU of a cell accuses."""

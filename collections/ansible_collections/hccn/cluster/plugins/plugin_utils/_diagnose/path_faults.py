@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""Attribute bad cells between two NPUs that are good with others: to a path between leaves, a leaf's uplinks, one direction of an NPU, or a fault that
-comes and goes.
+"""Attribute bad cells between two NPUs that are good with others: to a path between leaves, a leaf's uplinks, one direction of an NPU, or an
+intermittent fault.
 
 Components are found the largest first. A path needs nearly all cells between two leaves, an NPU clearly more bad cells than its partners.
 """
@@ -29,8 +29,8 @@ CLEARLY_MORE = 2
 """Times the median number of bad cells of an NPU's partners."""
 
 MOST_ONCE, SHARE_ONCE = 2, 0.01
-"""Pairs that may have been slow once and good when measured again, with nobody blamed: this many, or this share of all measurements, or the spread of a
-measurement if it is larger, since values that vary more are outliers more often. More slow pairs than that are not chance."""
+"""Pairs that may have been slow once and good when measured again without a component being blamed: this many, or this share of all measurements, or the spread
+of a measurement if it is larger, since values that vary more are outliers more often. More slow pairs than that are not chance."""
 
 EVEN = 0.5
 """Share of the mean number of bad cells of a node's NPUs that each of them must have."""
@@ -87,7 +87,7 @@ class PathFaults:
             for direction in (BOTH, SOURCE, TARGET):
                 paths = self._paths_of_leaf(leaf, direction)
                 if self._is_leaf_bad(leaf, direction, paths):
-                    self._add_component(LEAF, f"leaf {leaf}", paths & bad, links, direction, "its links to the other leaves")
+                    self._add_component(LEAF, f"leaf {leaf}", paths & bad, links, direction, "check its links to the other leaves")
                     taken |= paths & bad
                     break
         return taken
@@ -123,7 +123,7 @@ class PathFaults:
                 name = f"path inside {path[0]}"
             elif one_way:
                 name = f"path {path[0]} to {path[1]}"
-            self._add_component(PATH, name, paths, links, SOURCE if one_way else BOTH, "the other way is good" if one_way else "")
+            self._add_component(PATH, name, paths, links, SOURCE if one_way else BOTH, "the opposite direction is good" if one_way else "")
             taken |= paths
         return taken
 
@@ -132,7 +132,7 @@ class PathFaults:
         self.components.append(Component(kind, name, self._layer.state, sorted({npu for link in mine for npu in link}), mine[:SHOWN], len(mine), [],
                                          direction=direction, note=note))
 
-    # -- at an NPU, in one direction or now and then
+    # -- at an NPU, in one direction or intermittent
 
     def _attribute_to_npus_and_nodes(self) -> None:
         """Name NPUs and nodes that have clearly more bad cells left than their partners, the one with the most cells first."""
@@ -168,7 +168,7 @@ class PathFaults:
     def _component_of(self, kind: str, links: Sequence[Link], npus: Sequence[int]) -> Component:
         name = str(self._table.npus[npus[0]]) if kind == NPU else self._table.npus[npus[0]].host
         direction = self._direction(links, npus)
-        note = {SOURCE: "only as source", TARGET: "only as target"}.get(direction, "it comes and goes")
+        note = {SOURCE: "only as source", TARGET: "only as target"}.get(direction, "the fault is intermittent")
         proven = sorted({npu for link in links for npu in link} - set(npus))
         counted = {SOURCE: self._layer.sent.__getitem__, TARGET: self._layer.received.__getitem__}.get(direction, self._layer.total)
         return Component(kind, name, self._layer.state, list(npus), list(links[:SHOWN]), len(links), proven, len(links), sum(map(counted, npus)), direction,
@@ -230,7 +230,7 @@ class PathFaults:
         links = [link for found in by_hosts.values() for link in found]
         npus = sorted({npu for link in links for npu in link})
         self.components.append(Component(PAIR, f"{len(links)} pairs of {len(set().union(*by_hosts))} hosts", self._layer.state, npus, links[:SHOWN], len(links),
-                                         [], certain=False, note="no NPU, node, rail or known leaf explains them; give the leaves of the hosts"))
+                                         [], certain=False, note="no NPU, host, rail or known leaf explains them; declare the leaves of the hosts"))
 
     def _add_pair(self, links: Sequence[Link]) -> None:
         one, other = links[0]
@@ -262,19 +262,20 @@ class PathFaults:
         cells = [*self._classification.cells(*link), *self._classification.cells(link[1], link[0])]
         good = [cell for cell in cells if not self._classification.is_bad(cell)]
         if good and self._leaf_paths.is_inferred(cells):
-            return "a runner did not answer then, good at another time: it comes and goes", False
+            return "a runner did not answer, and the pair was good at another time: the fault is intermittent", False
         same_options_good = self._is_good_with_same_options(link)
         if len({cell.path_options for cell in cells}) > 1 and not same_options_good:
             if good:
-                return "good with another source port or number of queue pairs: where the packets are hashed to, not the node", True
-            return "bad with another source port or number of queue pairs, too: the path, not the node", True
+                return "good with another source port or number of queue pairs: one of several links of the path is bad, not the host", True
+            return "also bad with another source port or number of queue pairs: the path is bad, not the host", True
         if not same_options_good and any((cell.source, cell.target) == (link[1], link[0]) for cell in good):
-            return "the other way is good; both ends are good with others", True
+            return "the opposite direction is good, and both NPUs are good with others", True
         if good:
-            return "good at another time: it comes and goes", False
+            return "good at another time: the fault is intermittent", False
         if len(cells) > 1:
-            return "bad each time, and both ends are good with others: the path, not the node", True
-        return "both ends are good with others: the path between them, or it comes and goes; measure it again with another source port", False
+            return "bad each time, and both NPUs are good with others: the path is bad, not the host", True
+        return ("both NPUs are good with others: the path between them is bad, or the fault is intermittent; "
+                "measure the pair again with another source port"), False
 
 
 def _poisson_tail(count: int, expected: float) -> float:

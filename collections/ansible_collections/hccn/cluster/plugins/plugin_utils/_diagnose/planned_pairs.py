@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""The pairs of a plan: which records belong to them, and which pairs nobody reported."""
+"""The pairs of a plan: which records belong to them, and which of them were not reported."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def unreported(plan: Mapping[str, Any], hosts: Sequence[str]) -> Iterator[dict[s
     for number, (source, target) in enumerate(_pairs_from(plan, set(hosts))):
         yield {"id": f"unreported/{number}", "kind": "rdma", "status": "failed", "source": {"host": source[0], "device": source[1]},
                "target": {"host": target[0], "device": target[1]}, "context": {"failed_end": "source"},
-               "error": {"code": NO_RECORD, "message": f"{source[0]} returned nothing of this pair"}}
+               "error": {"code": NO_RECORD, "message": f"{source[0]} returned no result of this pair"}}
 
 
 def _pairs_from(plan: Mapping[str, Any], hosts: set[str]) -> Iterator[NpuPair]:

@@ -132,7 +132,7 @@ class _AboveLineRate:
     def problems(self) -> Iterator[Problem]:
         """Return a problem for each host."""
         for host, (_largest, text, count) in sorted(self._own.items()):
-            yield Problem(ABOVE_LINE_RATE, "error", f"it reported {text}{_more(count)}: no measurement can be above it, so these are dropped", host=host,
+            yield Problem(ABOVE_LINE_RATE, "error", f"it reported {text}{_more(count)}: a measurement cannot be above it, so these are dropped", host=host,
                           hint="compare the clock, the tool and its version with those of the other hosts, then check again")
         for host, (text, count) in sorted(self._contradicting.items()):
             yield Problem(LINE_RATES_DIFFER, "warning", f"it reported {text}{_more(count)}: one of the two hosts gives a wrong line rate, so these are dropped",

@@ -3,7 +3,7 @@
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
 """Decode the records of a run into a table. Records of single pairs have the kind ``rdma``, rows of a matrix the kind ``matrix``.
 
-A record comes from a host and is checked: one that cannot be understood is dropped and is a problem of that host. _history/cells.py describes the layout
+A record comes from a host and is checked: one that cannot be understood is dropped and is a problem of that host. _history/pair_results.py describes the layout
 of a row.
 """
 
@@ -19,7 +19,7 @@ from ...module_utils._core.samples import GBIT, MICROSECONDS
 from ...module_utils._core.samples import worth as worth_of
 from ...module_utils._core.words import printable
 from ...module_utils._device.host import MAX_DEVICE_ID
-from .._history.cells import row_values, target_device
+from .._history.pair_results import row_values, target_device
 from .measurement_table import BUSY_CODES, Cell, Kind, Npu, Row, Table
 from .planned_pairs import PlannedPairs
 
@@ -88,17 +88,17 @@ class _Reader:
     def take(self, host: str, record: Any) -> None:
         """Add a record. Raises InputError, or whatever Python raises for a value of the wrong type."""
         if not isinstance(record, Mapping):
-            raise InputError("it is no dictionary")
+            raise InputError("it is not a dictionary")
         if record.get("kind") not in ("rdma", "matrix"):
             return
         name = record.get("id")
         if not isinstance(name, str) or not 0 < len(name) <= LONGEST_NAME:
-            raise InputError(f"its id is no text of 1 to {LONGEST_NAME} characters")
+            raise InputError(f"its id is not text of 1 to {LONGEST_NAME} characters")
         if (host, name) in self._seen or _proves_nothing(record):
             return
         source = _npu(record["source"])
         if source.host != host:
-            raise InputError(f"it is of {printable(source.host, 40)}, and only a host itself reports what it measured")
+            raise InputError(f"its source is {printable(source.host, 40)}, but a host may report only what it measured itself")
         (self._add_cell if record["kind"] == "rdma" else self._add_rows)(source, record)
         self._seen.add((host, name))
 
@@ -107,7 +107,7 @@ class _Reader:
         parts = record["id"].split("/")
         pair = parts[1] if len(parts) > 1 else parts[0]
         if not self._planned.has(pair, source, target):
-            raise InputError(f"the plan does not have the pair {pair} of {source} and {target.host} npu {target.device}")
+            raise InputError(f"the plan does not contain the pair {pair} of {source} and {target.host} npu {target.device}")
         error, context, options = (record.get(key) or {} for key in ("error", "context", "options"))
         found = worth_of(record.get("samples") or ())
         worth, unit, size = (_worth(found.value, found.unit), found.unit, found.size) if found else (None, "", None)
@@ -127,7 +127,7 @@ class _Reader:
     def _add_rows(self, source: Npu, record: Mapping[str, Any]) -> None:
         hosts, device = _names(record["hosts"]), _device(target_device(record, source.device))
         if not self._planned.has_hosts(hosts, device):
-            raise InputError(f"the plan does not have npu {device} of each host that it names")
+            raise InputError(f"the plan does not contain npu {device} of all its hosts")
         context, options = record.get("context") or {}, record.get("options") or {}
         rate = _line_rate(context)
         samples = self._row_samples(record, context, len(hosts))
@@ -135,7 +135,7 @@ class _Reader:
         failed_kind = Kind(record.get("operation"), record.get("measure"), None, "")
         hash(failed_kind)
         if self._rows.setdefault((source, device), 0) >= MOST_ROWS:
-            raise InputError(f"it is the row number {MOST_ROWS + 1} of {source} with npu {device} of the others")
+            raise InputError(f"it is row {MOST_ROWS + 1} of {source} with npu {device} of other hosts, and {MOST_ROWS} are allowed")
         self._rows[source, device] += 1
         number = self._table.number(*source)
         targets = self._table.targets(hosts, device)
@@ -183,13 +183,13 @@ def _row_failures(record: Mapping[str, Any], hosts: list[str]) -> list[tuple[str
 def _npu(value: Any) -> Npu:
     host = value["host"]
     if not isinstance(host, str) or not 0 < len(host) <= LONGEST_NAME:
-        raise InputError("the name of a host is no text, or too long")
+        raise InputError("the name of a host is not text, or is too long")
     return Npu(host, _device(value["device"]))
 
 
 def _names(value: Any) -> list[str]:
     if not isinstance(value, list) or not all(isinstance(name, str) and 0 < len(name) <= LONGEST_NAME for name in value):
-        raise InputError("hosts is no list of names")
+        raise InputError("hosts is not a list of names")
     if len(set(value)) < len(value):
         raise InputError("hosts has a name twice")
     return value
@@ -198,13 +198,13 @@ def _names(value: Any) -> list[str]:
 def _device(value: Any) -> int:
     number = int(value) if isinstance(value, str) and is_count(value) else value
     if isinstance(number, bool) or not isinstance(number, int) or not 0 <= number <= MAX_DEVICE_ID:
-        raise InputError(f"{printable(value, 40)!r} is no id of an NPU, 0 to {MAX_DEVICE_ID}")
+        raise InputError(f"{printable(value, 40)!r} is not the id of an NPU, 0 to {MAX_DEVICE_ID}")
     return number
 
 
 def _place(value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        raise InputError(f"{printable(value, 40)!r} is no place among its hosts")
+        raise InputError(f"{printable(value, 40)!r} is not an index of its hosts")
     return value
 
 
@@ -218,7 +218,7 @@ def _worths(values: Any, unit: str) -> list[float | None]:
     """Convert the values of a row as _worth does, but keep a bandwidth of zero. A row may hold thousands, so only its extremes are checked."""
     types = set(map(type, values)) if isinstance(values, (list, tuple)) else {str}
     if not all(issubclass(one, (float, int, type(None))) and not issubclass(one, bool) for one in types):
-        raise InputError("its values are no list of numbers")
+        raise InputError("its values are not a list of numbers")
     known = list(filter(None, values))
     if known:
         for extreme in (min(known), max(known), sum(known) / len(known)):  # the mean is NaN if any value is
@@ -233,5 +233,5 @@ def _worth(value: Any, unit: str) -> float | None:
         return None
     worth = 1 / number if unit == MICROSECONDS and number > 0 else number
     if isinstance(value, bool) or not LEAST_WORTH <= worth <= MOST_WORTH:
-        raise InputError(f"{printable(value, 40)} {unit} is no measurement")
+        raise InputError(f"{printable(value, 40)} {unit} is not a plausible measurement")
     return worth

@@ -29,7 +29,7 @@ LARGEST_OF_STRATUM = 4.0
 """The same if all paths of the stratum agree. Beyond it, something is wrong with all of them."""
 
 SAMPLE = 200_000
-"""Values of a kind that are sorted. Of more, every n-th is."""
+"""Largest number of values of a kind that are used. Of more values, every n-th is used."""
 
 LEAST_HOSTS, LEAST_OF_SINGLE, SHARE_OF_SINGLE = 2, 3, 0.25
 """Hosts that make a speed; of hosts with one NPU more are needed, and a share of all hosts, since a bad link on each would look the same."""
@@ -84,7 +84,7 @@ class Strata:
         """Return the normal value of each kind as a whole, and of each stratum that is compared by itself."""
         values, by_leaves = self._collect()
         found = {stratum: self._normal(mine) for stratum, mine in values.items() if stratum[1] is None or self._is_large_enough(stratum, mine)}
-        for stratum in self._judged(found):
+        for stratum in self._compared(found):
             self._check_fast_pairs(stratum, found, [worth for mine in values[stratum].values() for worth in mine])
         kept = self._without_faulty(found, by_leaves)
         self.fast_pairs = {stratum: fast for stratum, fast in self.fast_pairs.items() if stratum in kept}
@@ -118,7 +118,7 @@ class Strata:
         return found
 
     @staticmethod
-    def _judged(found: Mapping[Stratum, Normal]) -> list[Stratum]:
+    def _compared(found: Mapping[Stratum, Normal]) -> list[Stratum]:
         """Return the strata that cells are compared with: the groups of a kind, or the whole kind if it has none."""
         divided = {kind for kind, group in found if group is not None}
         return [stratum for stratum in found if stratum[1] is not None or stratum[0] not in divided]
@@ -182,7 +182,8 @@ def notes(strata: Strata, normals: Mapping[Stratum, Normal]) -> list[str]:
     """Return a sentence for each difference between strata that may be a fault after all, and for each group of suspiciously fast pairs."""
     found = [fast.sentence(strata.kind(stratum[0]), normals[stratum]) for stratum, fast in strata.fast_pairs.items()]
     if strata.speeds:
-        found.append(f"{' and '.join(f'{rate:g}' for rate in strata.speeds)} Gbit/s are line rates of whole hosts here: each pair was compared with its like")
+        rates = " and ".join(f"{rate:g}" for rate in strata.speeds)
+        found.append(f"{rates} Gbit/s are line rates of whole hosts here: each pair was compared with pairs of its line rate")
     for (kind, group), normal in sorted(normals.items(), key=str):
         best = max(other.reference for (one, _other), other in normals.items() if one == kind)
         if group is not None and strata.kind(kind).unit == MICROSECONDS and normal.reference * LARGEST_DIFFERENCE < best:
@@ -190,7 +191,7 @@ def notes(strata: Strata, normals: Mapping[Stratum, Normal]) -> list[str]:
             where = "pairs between leaves and rails"
             if group in ((False, True), (True, False)):
                 where = "pairs between leaves" if group == (False, True) else "pairs of different rails"
-            found.append(f"{where} take {shown(normal.reference)} us, the nearest {shown(best)}: all of them do, so it was taken for their way")
+            found.append(f"{where} take {shown(normal.reference)} us, the nearest {shown(best)}: since all of them do, this is attributed to their path")
     return found
 
 

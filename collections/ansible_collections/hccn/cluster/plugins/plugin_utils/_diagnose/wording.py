@@ -26,11 +26,13 @@ def sentence(component: Component, classified: Classification) -> str:
         hosts = {classified.table.npus[npu].host for npu in component.npus}
         return _with_note(f"{component.name}, {len(component.npus)} NPUs of {len(hosts)} hosts, {_IS[component.state]}", component)
     if component.kind in ON_HOST:
-        return _with_note(f"{_who(component, classified)}{_direction(component)} {_partners(component, classified)}{_drop(component, classified)}", component)
-    words = f"{component.bad} of its pairs {_ARE[component.state]}"
+        start = f"{_subject(component, classified)}{_direction(component)}"
+        return _with_note(f"{start} {_partners(component, classified)}{_drop(component, classified)}", component)
     if component.kind == PAIR:
-        words = _IS[component.state] if component.name.startswith("path") else _ARE[component.state]
-    return _with_note(f"{component.name}: {words}{_direction(component)}{_drop(component, classified)}", component)
+        words = f"{component.name} {_IS[component.state] if component.name.startswith('path') else _ARE[component.state]}"
+    else:
+        words = f"{component.name}: {component.bad} of its pairs {_ARE[component.state]}"
+    return _with_note(f"{words}{_direction(component)}{_drop(component, classified)}", component)
 
 
 def evidence(component: Component, classified: Classification) -> list[str]:
@@ -54,7 +56,7 @@ def as_dict(component: Component, classified: Classification) -> dict[str, Any]:
     return found
 
 
-def _who(component: Component, classified: Classification) -> str:
+def _subject(component: Component, classified: Classification) -> str:
     devices = sorted(classified.table.npus[npu].device for npu in component.npus)
     if component.kind == NPU:
         return f"npu {devices[0]} {_IS[component.state]}"

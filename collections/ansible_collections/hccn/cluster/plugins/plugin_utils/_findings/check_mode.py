@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""Predict the NPUs of a host after the changes of a run in check mode, so that such a run does not fail because of what it would repair."""
+"""Predict the NPUs of a host after the changes of a run in check mode, so that it does not fail because of faults that the changes would repair."""
 
 from __future__ import annotations
 

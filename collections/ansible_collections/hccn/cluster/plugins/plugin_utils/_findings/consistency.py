@@ -61,12 +61,12 @@ def over_hosts(results: Mapping[str, Any], stage: str) -> list[Finding]:
     machines = _machines(results, devices)
     others = {host for alike, _why in machines for host in alike[1:]}
     once = {host: found for host, found in devices.items() if host not in others}
-    twice = [finding("machine_listed_twice", of_host(*alike), f"they are one machine by {why}", alike, stage=stage) for alike, why in machines]
+    twice = [finding("machine_listed_twice", of_host(*alike), f"they are the same machine according to {why}", alike, stage=stage) for alike, why in machines]
     return twice + _conflicts(once, stage) + _serials(once, stage) + _differences(results, once, stage)
 
 
 def tls_differences(results: Mapping[str, Any]) -> dict[str, list[str]]:
-    """Return the hosts whose TLS flags differ from those of most hosts, all of them where there is no majority, and those where a flag is on (``enabled``).
+    """Return the hosts whose TLS flags differ from those of most hosts, all of them if there is no majority, and those on which a flag is on (``enabled``).
 
     ``results``: of device_info by host. Hosts that were not read, or answered something else, are not compared.
     """
@@ -80,7 +80,7 @@ def _tls_flags(result: Any) -> set[str]:
 
 
 def _most_frequent(values: Iterable[str]) -> str | None:
-    """Return the value that occurs most often, None where no value occurs more often than all others."""
+    """Return the value that occurs most often, None if no value occurs more often than all others."""
     counts = Counter(values).most_common(2)
     return None if not counts or (len(counts) == 2 and counts[0][1] == counts[1][1]) else counts[0][0]
 

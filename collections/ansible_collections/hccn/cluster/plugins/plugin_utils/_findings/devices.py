@@ -20,8 +20,8 @@ UNSUPPORTED_CODES = ("unsupported_on_product", "unsupported_in_vm", "optical_uns
 
 LINKS = {
     "down": (causes.FAILED, "the link is down"),
-    "partial": (causes.DEGRADED, "the link is up in part: some of its ports or lanes are down"),
-    "unknown": (causes.UNKNOWN, "hccn_tool does not know whether the link is up"),
+    "partial": (causes.DEGRADED, "the link is partly up: some of its ports or lanes are down"),
+    "unknown": (causes.UNKNOWN, "hccn_tool does not report whether the link is up"),
 }
 
 CONF = {"address": "", "netmask": "the netmask ", "gateway": "the gateway ", "mtu": "the MTU ", "tls_enabled": "TLS "}
@@ -35,7 +35,7 @@ LONGEST_VALUE = 60
 def of_devices(host: str, result: Any, stage: str) -> list[Finding]:
     """Return the findings about a host and its NPUs. ``result``: what the host registered, of any type."""
     if result is None:
-        return [finding("not_measured", of_host(host), "there is no result of this host", [host], stage=stage)]
+        return [finding("not_measured", of_host(host), "the host returned no result", [host], stage=stage)]
     answer = reading.mapping(result)
     if reading.is_true(answer.get("skipped")):
         return []
@@ -45,10 +45,11 @@ def of_devices(host: str, result: Any, stage: str) -> list[Finding]:
     if reading.is_true(answer.get("failed")) and not found:
         return [_of_failure(host, answer, stage)]
     if not isinstance(answer.get("devices"), (list, tuple)):
-        return [finding("answer_not_understood", of_host(host), f"it answered {printable(result, LONGEST_VALUE)!r}, in which devices is no list of NPUs",
+        return [finding("answer_not_understood", of_host(host), f"it answered {printable(result, LONGEST_VALUE)!r}, whose devices are not a list of NPUs",
                         [host], stage=stage)]
     odd = len(answer["devices"]) - len(found)
-    dropped = [finding("answer_not_understood", of_host(host), f"{odd} of the NPUs in its answer have no id of their own", [host], stage=stage)] if odd else []
+    why = f"{odd} of the NPUs in its answer have no id, or one that occurs twice"
+    dropped = [finding("answer_not_understood", of_host(host), why, [host], stage=stage)] if odd else []
     return dropped + _errors(host, answer, found, stage) + _links(host, found, stage) + _addresses(host, found, stage) + _conf(host, found, stage)
 
 
@@ -98,7 +99,7 @@ def _addresses(host: str, found: Mapping[int, Mapping[str, Any]], stage: str) ->
         if address in (None, ""):
             unset.append(number)
         elif not _is_address(address):
-            invalid[number] = f"its address {printable(address, LONGEST_VALUE)!r} is no IP address"
+            invalid[number] = f"its address {printable(address, LONGEST_VALUE)!r} is not an IP address"
     return ([_on(host, "address_not_set", "it has no address", unset, stage)] if unset else []) + [
         _on(host, "address_invalid", message, [number], stage) for number, message in invalid.items()]
 
@@ -114,13 +115,13 @@ def _conf(host: str, found: Mapping[int, Mapping[str, Any]], stage: str) -> list
     """Return one finding per option in which hccn.conf and the devices differ."""
     differing = []
     for option in CONF:
-        said = {number: message for number, device in found.items() for message in [_difference(option, device)] if message}
-        if said:
-            numbers = list(said)
-            alike = len(set(said.values())) == 1
-            message = said[numbers[0]] if alike else f"{said[numbers[0]]} (NPU {numbers[0]}, the others alike)"
+        messages = {number: message for number, device in found.items() for message in [_difference(option, device)] if message}
+        if messages:
+            numbers = list(messages)
+            alike = len(set(messages.values())) == 1
+            message = messages[numbers[0]] if alike else f"{messages[numbers[0]]} (NPU {numbers[0]}, the others alike)"
             differing.append(_on(host, "conf_differs", message, numbers, stage,
-                                 evidence=() if alike else [f"NPU {number}: {message}" for number, message in said.items()]))
+                                 evidence=() if alike else [f"NPU {number}: {message}" for number, message in messages.items()]))
     return differing
 
 
@@ -133,7 +134,7 @@ def _difference(option: str, device: Mapping[str, Any]) -> str:
     if not here:
         return ""
     if there:
-        return "" if here == there else f"the device has {CONF[option]}{here}, hccn.conf has {there}: the next reboot sets the latter"
+        return "" if here == there else f"the device has {CONF[option]}{here}, hccn.conf has {there}, which the next reboot sets"
     if option in LOST and option not in conf and _value(device.get("address")):
         return f"the device has {CONF[option]}{here}, hccn.conf has none: it is lost at the next reboot"
     return ""

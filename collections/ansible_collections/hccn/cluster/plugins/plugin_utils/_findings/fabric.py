@@ -37,7 +37,7 @@ def of_verdict(result: Any, left_out: Any = (), perf_tool: bool = False) -> tupl
     verdicts.pop("", None)
     classes = {host: verdict["class"] if verdict.get("class") in STATES else "not_measured" for host, verdict in verdicts.items()}
     if reading.is_true(answer.get("failed")) and not verdicts:
-        return [finding("failed_task", THE_RUN, f"Judge the fabric: {reading.text(answer.get('msg')) or NO_REASON}", stage=STAGE)], {}
+        return [finding("failed_task", THE_RUN, f"Diagnose the fabric: {reading.text(answer.get('msg')) or NO_REASON}", stage=STAGE)], {}
     explained: Explained = {}
     found = _left_out(left_out, explained, perf_tool)
     for component in reading.mappings(answer.get("components")):

@@ -85,7 +85,7 @@ def _silent(hosts: Sequence[str], registered: Registered) -> Iterator[tuple[str,
     for stage, name in LAST:
         missing = [host for host in hosts if registered(host, name) is None]
         if len(missing) < len(hosts):
-            yield from ((host, stages.of_unreachable(host, stage, "it was lost in a task that keeps no result")) for host in missing
+            yield from ((host, stages.of_unreachable(host, stage, "it was lost during a task that registers no result")) for host in missing
                         if not isinstance(registered(host, "hccn_failures"), Mapping))
 
 

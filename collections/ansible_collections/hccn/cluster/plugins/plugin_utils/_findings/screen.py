@@ -34,7 +34,7 @@ def lines(conclusion: Conclusion) -> list[str]:
 
 def report_line(path: str | None, why_not: str = "") -> str:
     """Return the line with the path of the report, or why there is none. A path is never cut."""
-    return f"Report: {printable(path, max(LONGEST, len(path)))}" if path else printable(f"No report: {why_not or 'none was asked for'}", LONGEST)
+    return f"Report: {printable(path, max(LONGEST, len(path)))}" if path else printable(f"No report: {why_not or 'none was requested'}", LONGEST)
 
 
 def grouped(findings: Sequence[Finding]) -> list[Finding]:

@@ -45,5 +45,5 @@ def _is_not_as_declared(result: Mapping[str, Mapping[str, Any]]) -> bool:
     """Return True if a host needed a change that was not made or was put back."""
     was_left = reading.is_true(result["tls_devices"].get("skipped"))
     was_put_back = bool(result["tls_put_back"]) and not reading.is_true(result["tls_put_back"].get("skipped"))
-    asked = result["tls_look"] if was_left else result["tls_devices"] if was_put_back else {}
-    return any(reading.is_true(device.get("changed")) for device in reading.mappings(asked.get("devices")))
+    source = result["tls_look"] if was_left else result["tls_devices"] if was_put_back else {}
+    return any(reading.is_true(device.get("changed")) for device in reading.mappings(source.get("devices")))

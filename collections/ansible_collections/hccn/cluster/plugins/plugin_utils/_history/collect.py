@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""Extract from a task result what the history keeps. It knows no tool: a result lists its records under ``measurements``."""
+"""Extract records and events from task results. A result of any tool lists its records under ``measurements``."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from ...module_utils._core.words import beginning
-from .._trust.provenance import objection
+from .._trust.provenance import foreign_owner
 from .format import DROPPED, KEPT_SCHEMAS, line
 from .redact import MOST_RESULT, Bounds, NotKept, Redactor
 
@@ -22,15 +22,15 @@ MOST_OF_ID = 100
 def records(result: Mapping[str, Any], host: str, by_controller: bool = False) -> list[dict[str, Any]]:
     """Return the records of one task result (not of a whole loop), none of a result with no_log.
 
-    A record that names neither ``source.host`` nor ``hosts`` gets ``source.host``. Unless an action of the collection made the records on the controller
-    (``by_controller``), only those about ``host`` itself are returned.
+    A record without ``source.host`` and ``hosts`` gets ``source.host``. Only records about ``host`` itself are returned, unless an action of the collection
+    made them on the controller (``by_controller``).
     """
-    return [_with_host(entry, host) for entry in _records(result) if by_controller or objection(entry, host) is None]
+    return [_with_host(entry, host) for entry in _records(result) if by_controller or foreign_owner(entry, host) is None]
 
 
 def foreign(result: Mapping[str, Any], host: str) -> Counter[str]:
-    """Count the records that ``host`` sent in the name of others, which are not kept, by that name."""
-    return Counter(filter(None, (objection(entry, host) for entry in _records(result))))
+    """Return the number of rejected records that ``host`` sent in the name of other hosts, by that name."""
+    return Counter(filter(None, (foreign_owner(entry, host) for entry in _records(result))))
 
 
 def _records(result: Mapping[str, Any]) -> list[Mapping[str, Any]]:
@@ -61,19 +61,19 @@ def lines(entries: Iterable[Mapping[str, Any]], redactor: Redactor) -> tuple[lis
             kept.append(line(redactor.entry(entry, whole)))
         except NotKept as reason:
             refused.append(f"{_name(entry, redactor)}: {reason}")
-        except Exception as error:  # any other malformed entry
+        except Exception as error:  # an entry may be malformed in any way
             refused.append(f"{_name(entry, redactor)}: {type(error).__name__}")
     return kept, refused
 
 
 def dropped(host: str, task: str, reasons: Sequence[str], at: str) -> dict[str, Any]:
-    """Return the event that records of a task result are not kept; ``reasons`` as ``lines`` returns them."""
+    """Return the event for rejected records of a task result; ``reasons`` as returned by ``lines``."""
     count = "A record is not kept" if len(reasons) == 1 else f"{len(reasons)} records are not kept, the first of them"
     return {"event": DROPPED, "host": host, "task": task, "message": f"{count}: {reasons[0]}"[:MESSAGE_LENGTH], "at": at}
 
 
 def end(finished_at: str, count: int, hosts: Iterable[str], summaries: Mapping[str, Mapping[str, int]]) -> dict[str, Any]:
-    """Return the last line of a run; ``summaries`` are Ansible's own counts by host."""
+    """Return the end line of a run. ``summaries``: Ansible's counts of task results by host."""
     return {
         "end": True,
         "finished_at": finished_at,

@@ -17,7 +17,7 @@ from typing import BinaryIO, Protocol
 FOLDER_MODE = 0o750
 FILE_MODE = 0o640
 MOST_BYTES = 1 << 30
-"""The largest size of a run; a million results of pairs take a third of it."""
+"""The maximum size of a run; a million pair results take a third of it."""
 
 
 class Readable(Protocol):
@@ -25,7 +25,7 @@ class Readable(Protocol):
 
 
 def make_folders(folder: Path) -> None:
-    """Create missing folders independent of the umask; existing ones are not changed."""
+    """Create missing folders, independent of the umask. Existing ones are not changed."""
     if folder.is_dir():
         return
     make_folders(folder.parent)
@@ -36,7 +36,7 @@ def make_folders(folder: Path) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Sync the names in a folder to the disk."""
+    """Sync the entries of a folder to the disk."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(descriptor)
@@ -45,14 +45,14 @@ def sync_folder(folder: Path) -> None:
 
 
 def read(path: Path) -> bytes:
-    """Return the content of a regular file. Refuse links, pipes and devices that others may have put in its place and that may never end."""
+    """Return the content of a regular file. Raise OSError for links, pipes and devices, which others may have put in its place and which may never end."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as error:
-        raise OSError(error.errno, "it is a link" if error.errno == errno.ELOOP else error.strerror) from error
+        raise OSError(error.errno, "it is a symbolic link" if error.errno == errno.ELOOP else error.strerror) from error
     with os.fdopen(descriptor, "rb") as stream:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise OSError(errno.EINVAL, "it is no plain file")
+            raise OSError(errno.EINVAL, "it is not a regular file")
         return limited(stream)
 
 
@@ -60,7 +60,7 @@ def limited(stream: Readable) -> bytes:
     """Return the whole content, raise OSError if it exceeds MOST_BYTES."""
     content = stream.read(MOST_BYTES + 1)
     if len(content) > MOST_BYTES:
-        raise OSError(errno.EFBIG, f"it holds more than {MOST_BYTES >> 20} MiB")
+        raise OSError(errno.EFBIG, f"it is larger than {MOST_BYTES >> 20} MiB")
     return content
 
 

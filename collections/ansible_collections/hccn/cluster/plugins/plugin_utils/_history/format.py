@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""The format of a history file: names and lines. It is all that writer and reader share.
+"""The format of history files: names and lines. Writer and reader share only this module.
 
-A run is ``<folder>/YYYY/MM/DD/<utc>-<run id>.jsonl``, with the suffix ``.part`` until the run is over, and ``.gz`` once it is old. Its lines are the header
-(schema hccn.cluster/history/1), records (each with a schema of its own) and events, and the end line.
+The file of a run is ``<folder>/YYYY/MM/DD/<utc>-<run id>.jsonl``, with the suffix ``.part`` until the run is over, and ``.gz`` once it is compressed.
+Its lines are the header (schema hccn.cluster/history/1), records (each with its schema) and events, and the end line.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import H
 
 SCHEMA = "hccn.cluster/history/1"
 RECORD_SCHEMA = record.SCHEMA
-# Records with this prefix are kept, whatever tool or later version of the collection made them.
+# Records with this prefix are kept, whichever tool or later version of the collection made them.
 KEPT_SCHEMAS = "hccn.cluster/"
 DEFAULT_FOLDER = "~/.local/share/hccn.cluster/history"
 DROPPED = "dropped"
-"""The event for records that are not kept; the other events are failures."""
+"""The kind of event for rejected records; the other events are failures."""
 PART = ".part"
 GZIP = ".gz"
 # Environment variables by which the callback passes the location of the history to tasks of the same run.
@@ -34,7 +34,7 @@ FILE_VARIABLE = "HCCN_RESULTS_FILE"
 FOLDER_VARIABLE = "HCCN_RESULTS_DIR"
 PATH_VARIABLE = "HCCN_RESULTS_PATH"
 LOST_VARIABLE = "HCCN_RESULTS_LOST"
-"""Set to the reason when nothing more of this run is kept."""
+"""Set to the reason when the callback has stopped writing this run."""
 
 PAGES = "reports"
 PAGE_FORMATS = {"html": "html", "md": "md", "json": "json", "prom": "prom", "jsonl": "jsonl", "baseline": "yml"}
@@ -50,7 +50,7 @@ class HistoryError(HccnError):
 
 
 def new_run_id() -> str:
-    """Return a run id of the time and 64 random bits, unique over all controllers."""
+    """Return a run id of the current time and 64 random bits, unique over all controllers."""
     return f"{int(time.time()):x}-{secrets.token_hex(8)}"
 
 
@@ -67,7 +67,7 @@ def part_path(folder: Path, started_at: str, run_id: str) -> Path:
 
 
 def final_path(part: Path) -> Path:
-    """Return the path of a .part after its run is over."""
+    """Return the final path of a .part file."""
     return part.with_name(part.name[: -len(PART)])
 
 
@@ -77,19 +77,19 @@ def page_path(folder: Path, run_id: str, page_format: str) -> Path:
 
 
 def split_name(name: str) -> tuple[str, str, bool] | None:
-    """Return ``(utc, run id, whether it is a .part)`` of the file name of a run, None for any other name."""
+    """Return start time (compact UTC), run id and whether the file is a .part, None if ``name`` is not the file name of a run."""
     match = _FILE_NAME.fullmatch(name)
     return (match.group(1), match.group(2), match.group(3) == PART) if match else None
 
 
 def major(schema: Any) -> str:
-    """Return a schema without its minor version (``hccn.cluster/history/1`` for 1.2), which only adds keys; an empty text if it is no schema."""
+    """Return a schema without its minor version, which only adds keys (``hccn.cluster/history/1`` for 1.2); an empty text for anything else."""
     match = _SCHEMA.fullmatch(schema) if isinstance(schema, str) else None
     return match.group(1) if match else ""
 
 
 def line(entry: dict[str, Any]) -> bytes:
-    """Return an entry as a line of the file. NaN becomes null, and values of other types than those of JSON, such as vaulted ones, a note."""
+    """Return an entry as a line of the file. NaN becomes null; a value without a JSON type, such as a vaulted one, becomes a note."""
     try:
         text = _json(entry)
     except ValueError:
@@ -97,8 +97,8 @@ def line(entry: dict[str, Any]) -> bytes:
     return text.encode("utf-8", "replace") + b"\n"
 
 
-def written(text: str) -> bytes:
-    """Return a text as it is encoded in a line."""
+def encoded(text: str) -> bytes:
+    """Return a text as it occurs in a line."""
     return json.dumps(text, ensure_ascii=False).encode("utf-8", "replace")
 
 

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""Find known secrets in texts, in every form that quoting gives them.
+"""Find known secrets in texts, also in quoted and escaped forms.
 
 Ansible and the tools print values as JSON, YAML, Python's repr, a word of a shell and in URLs, and each escapes some characters differently. All of these
 forms are searched for; encodings such as base64 and hashes are not.
@@ -20,13 +20,13 @@ from urllib.parse import quote, quote_plus
 import yaml
 
 SHORTEST = 4
-"""The shortest value that is searched for; shorter ones would hide half of all texts."""
+"""Minimum length of a value; shorter ones would hide large parts of all texts."""
 PIECE = 64
 """Characters that are compared. Longer forms are split into pieces, the last of which overlaps, so that complete pieces of a cut value are hidden, too."""
 LONGEST = 65536
-"""Characters of a value that are searched for."""
+"""Maximum number of characters of a value that are searched for."""
 SHORTEST_LINE = 16
-"""The shortest line of a multi-line value, such as a private key, that is searched for by itself."""
+"""Minimum length of a line of a multi-line value, such as a private key, that is also searched for."""
 SHORTEST_PHRASE = 12
 MOST_WORDS = 12
 _PLAIN = re.compile(r"[A-Za-z0-9_.~-]*")
@@ -34,7 +34,7 @@ _GAP = re.compile(r"\s+")
 
 
 def _in_python(value: str) -> str:
-    # With both quotes in front, an apostrophe is escaped as in a text that contains both.
+    # With both kinds of quotes in front, repr() escapes an apostrophe as in a text that contains both.
     return repr("'\"" + value)[4:-1]
 
 

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""The location of the history for a task: set by the callback of this run in the environment, else by the user."""
+"""The location of the history for a task. The callback of this run sets it in the environment, else the user does."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ def folder(given: str | None) -> Path:
 
 
 def this_run() -> Path | None:
-    """Return the file to which the callback writes this run, None without the callback."""
+    """Return the file to which the callback writes this run, None if the callback is not enabled."""
     path = os.environ.get(FILE_VARIABLE)
     return Path(path) if path else None
 
 
 def lost() -> str:
-    """Return why the callback has stopped keeping this run, an empty text if it has not."""
+    """Return the reason why the callback has stopped writing this run, an empty text if it has not."""
     return os.environ.get(LOST_VARIABLE, "")

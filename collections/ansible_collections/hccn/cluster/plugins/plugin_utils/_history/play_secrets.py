@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""The secrets in the variables of a play, which the callback hides in everything that it keeps.
+"""Learn the secrets in the variables of a play, which the callback hides in everything that it writes.
 
 Computing the variables of a host is expensive, and a cluster has thousands of hosts. The variables of a host are therefore read once per play, when
-something of it is kept, and again only after a task that set a secret which its result does not contain.
+its first record or event is written, and again only after a task that set a secret without returning it.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from ansible_collections.hccn.cluster.plugins.plugin_utils._history.secret_varia
 from ansible_collections.hccn.cluster.plugins.plugin_utils._history.redact import Redactor
 
 _LOCAL = "env|file|unvault|ini|csvfile"
-# Other lookups ask a server, run a program or generate a password, so they are never evaluated again here.
-_OUTSIDE = re.compile(
+# Other lookups query a server, run a program or generate a password, so they must not be evaluated a second time.
+_EXTERNAL = re.compile(
     rf"\b(?:lookup|query|q)\b(?!\s*\(\s*[\"'](?:ansible\.builtin\.)?(?:{_LOCAL})[\"'])|\b(?:hostvars|vars)\b|\bansible_delegated_vars\b"
 )
 _NAMES = re.compile(r"[A-Za-z_]\w*")
@@ -38,13 +38,13 @@ class PlaySecrets:
         self._variables: Mapping[str, Any] = {}
         self._known_hosts: set[str] = set()
         self._changed: dict[str, Any] = {}
-        self._own: dict[str, bool] = {}
+        self._tasks_with_secrets: dict[str, bool] = {}
         self._vaulted: dict[str, str | None] = {}
 
     def start_play(self, play: Any) -> None:
         self._play = play
         self._known_hosts.clear()
-        self._own.clear()
+        self._tasks_with_secrets.clear()
 
     def learn_from_result(self, host: Any, task: Any, content: Mapping[str, Any]) -> None:
         """Learn the secrets among the variables that a result has set."""
@@ -65,40 +65,40 @@ class PlaySecrets:
                 self._changed[host.get_name()] = host
 
     def learn_host(self, host: Any, task: Any) -> None:
-        """Learn the secrets among the variables of a host before something of it is kept, and those of hosts whose variables have changed."""
+        """Learn the secrets among the variables of a host before an entry about it is written, and those of hosts whose variables have changed."""
         if self._play is None:
             return
-        again = self._changed
-        for name in [name for name in again if name != host.get_name()]:
-            self._learn_variables(again[name])
-            del again[name]
-        of_task = task if self._has_own(task) else None
-        if of_task is not None or host.get_name() in again or host.get_name() not in self._known_hosts:
-            self._learn_variables(host, of_task)
+        changed = self._changed
+        for name in [name for name in changed if name != host.get_name()]:
+            self._learn_variables(changed[name])
+            del changed[name]
+        task_with_secrets = task if self._has_secrets(task) else None
+        if task_with_secrets is not None or host.get_name() in changed or host.get_name() not in self._known_hosts:
+            self._learn_variables(host, task_with_secrets)
             self._known_hosts.add(host.get_name())
-            again.pop(host.get_name(), None)
+            changed.pop(host.get_name(), None)
 
     def _learn_variables(self, host: Any, task: Any = None) -> None:
         self._variables = self._play.get_variable_manager().get_vars(play=self._play, host=host, task=task, include_hostvars=False)
-        self._learn(secret_values(self._variables, self._opened))
+        self._learn(secret_values(self._variables, self._evaluate))
 
-    def _has_own(self, task: Any) -> bool:
+    def _has_secrets(self, task: Any) -> bool:
         """Return True if a task, its blocks or its role have variables that are secrets."""
-        if task._uuid not in self._own:
+        if task._uuid not in self._tasks_with_secrets:
             sources = [task.get_vars(), *([task._role.get_vars(), task._role.get_default_vars()] if task._role else [])]
-            self._own[task._uuid] = any(bool(secret_values(source, lambda value: "unknown")) for source in sources)
-        return self._own[task._uuid]
+            self._tasks_with_secrets[task._uuid] = any(bool(secret_values(source, lambda value: "unknown")) for source in sources)
+        return self._tasks_with_secrets[task._uuid]
 
-    def _opened(self, value: Any) -> Any:
-        """Return the value of a template or vaulted text, the template itself if it cannot be evaluated without external lookups."""
+    def _evaluate(self, value: Any) -> Any:
+        """Return the value of a template or vaulted text; the template itself if it cannot be evaluated without external lookups."""
         cipher = getattr(value, "_ciphertext", None)
         if cipher is not None:
             if str(cipher) not in self._vaulted:
                 self._vaulted[str(cipher)] = None
-                with contextlib.suppress(Exception):  # a vault that cannot be opened reveals nothing
+                with contextlib.suppress(Exception):  # a text that cannot be decrypted reveals nothing
                     self._vaulted[str(cipher)] = str(value)
             return self._vaulted[str(cipher)]
-        if self._asks_outside(value):
+        if self._uses_external_lookup(value):
             return str(value)
         with contextlib.suppress(Exception):
             if self._templar is None:
@@ -107,7 +107,7 @@ class PlaySecrets:
             return self._templar.template(value)
         return str(value)
 
-    def _asks_outside(self, template: str) -> bool:
+    def _uses_external_lookup(self, template: str) -> bool:
         """Return True if the template, or a variable that it refers to, may use an external lookup."""
         left: list[Any] = [template]
         seen: set[str] = set()
@@ -120,7 +120,7 @@ class PlaySecrets:
             elif isinstance(value, (list, tuple)):
                 left.extend(value)
             elif is_template(value):
-                if _OUTSIDE.search(value):
+                if _EXTERNAL.search(value):
                     return True
                 fresh = set(_NAMES.findall(value)) - seen
                 seen |= fresh

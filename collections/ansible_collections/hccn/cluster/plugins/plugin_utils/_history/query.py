@@ -15,30 +15,29 @@ from ...module_utils._core.numbers import is_count
 from . import baseline as baselines
 from . import pinned, reader, runs, series
 from .baseline import Baseline, Regression
-from .cells import End
+from .pair_results import Endpoint
 from .format import HistoryError
 from .reader import Run, RunFile
 from .summary import Group, Summary, summarise
 
-
-OPENED = 40
-"""Files that are examined per requested run, so that nightly checks are found among hourly readings of devices."""
+EXAMINED_PER_RUN = 40
+"""Files that are examined per requested run, so that nightly checks are found among hourly device readings."""
 
 
 @dataclass(frozen=True)
-class Known:
-    """What is remembered of a run that was read."""
+class KnownRun:
+    """The overview and the summary of a run that was read."""
 
     file: RunFile
-    about: dict[str, Any]
+    overview: dict[str, Any]
     summary: Summary
 
 
 @dataclass
-class Past:
-    """A run and the runs before it: summaries newest first, the baselines it is compared with, and its regressions."""
+class BaselineComparison:
+    """A run compared with baselines: its summary, the summaries of earlier runs (newest first), the baselines and the regressions."""
 
-    now: Summary
+    current: Summary
     earlier: list[Summary]
     baselines: dict[Group, Baseline]
     regressions: list[Regression]
@@ -47,109 +46,112 @@ class Past:
 class History:
     """A folder of runs.
 
-    ``limit``: the number of runs that are listed, and of comparable runs that are considered. ``unreadable``: messages about files that were skipped.
+    ``limit``: maximum number of listed runs and of comparable runs. ``unreadable``: messages about files that were skipped.
     """
 
     def __init__(self, folder: Path, limit: int) -> None:
         self.folder = folder
         self.limit = limit
         self.unreadable: list[str] = []
-        self._known: dict[str, Known | None] = {}
+        self._known: dict[str, KnownRun | None] = {}
 
-    def newest(self) -> Iterator[Known]:
+    def newest(self) -> Iterator[KnownRun]:
         """Yield the newest runs that are not empty, at most ``limit``."""
         return itertools.islice(filter(None, map(self._read, reader.runs(self.folder))), self.limit)
 
-    def _read(self, entry: RunFile, marks: Sequence[Sequence[bytes]] = ((),)) -> Known | None:
-        """Return what a run contains, None if it is empty, unreadable or contains none of the ``marks``."""
+    def _read(self, entry: RunFile, search_terms: Sequence[Sequence[bytes]] = ((),)) -> KnownRun | None:
+        """Return a run. None if it is empty or unreadable, or if it contains no element of ``search_terms`` completely."""
         name = entry.path.name
         if name not in self._known:
             try:
-                run = reader.read_if(entry, lambda content: any(all(mark in content for mark in some) for some in marks))
+                run = reader.read_if(entry, lambda content: any(all(term in content for term in terms) for terms in search_terms))
             except HistoryError as error:
                 self._note_unreadable(error)
                 self._known[name] = None
                 return None
             if run is None:
                 return None
-            self._known[name] = None if run.empty else Known(run.file, runs.about(run), summarise(run))
+            self._known[name] = None if run.empty else KnownRun(run.file, runs.overview(run), summarise(run))
         return self._known[name]
 
-    def _alike(self, run: Run, now: Summary) -> Iterator[Summary]:
-        """Yield the runs before ``run`` that can be compared with it, newest first, at most ``limit``."""
+    def _comparable(self, run: Run, current: Summary) -> Iterator[Summary]:
+        """Yield the summaries of earlier runs that are comparable with ``run``, newest first, at most ``limit``."""
         older = (entry for entry in reader.runs(self.folder) if entry.order < run.file.order)
-        marks = now.marks()
-        examined = (self._read(entry, marks) for entry in itertools.islice(older, self.limit * OPENED))
-        return itertools.islice((known.summary for known in examined if known and now.is_like(known.summary)), self.limit)
+        search_terms = current.search_terms()
+        examined = (self._read(entry, search_terms) for entry in itertools.islice(older, self.limit * EXAMINED_PER_RUN))
+        return itertools.islice((known.summary for known in examined if known and current.is_comparable(known.summary)), self.limit)
 
     def _note_unreadable(self, error: HistoryError) -> None:
         if error.message not in self.unreadable:
             self.unreadable.append(error.message)
 
-    def past(self, run: Run, pin: Path | None) -> Past:
-        """Compare ``run`` with the runs before it, or with a pinned baseline. Raise HistoryError."""
-        now = summarise(run)
-        earlier = list(self._alike(run, now))
-        held_to = pinned.load(pin) if pin else baselines.normals(earlier)
-        return Past(now, earlier, held_to, baselines.judge(now, earlier, held_to))
+    def compare(self, run: Run, pinned_path: Path | None) -> BaselineComparison:
+        """Compare ``run`` with the baselines of earlier runs, or with those pinned in a file. Raise HistoryError."""
+        current = summarise(run)
+        earlier = list(self._comparable(run, current))
+        known = pinned.load(pinned_path) if pinned_path else baselines.compute_baselines(earlier)
+        return BaselineComparison(current, earlier, known, baselines.find_regressions(current, earlier, known))
 
-    def trends(self, wanted: list[series.Wanted]) -> list[dict[str, Any]]:
-        """Return the requested series, one entry per series and group."""
-        entries = itertools.islice(reader.runs(self.folder), self.limit * OPENED)
-        return [shown for found in series.trends(entries, wanted, self.limit, self._note_unreadable) for shown in _shown(found)]
+    def trends(self, queries: list[series.TrendQuery]) -> list[dict[str, Any]]:
+        """Return the requested trends, one entry for each query and group."""
+        entries = itertools.islice(reader.runs(self.folder), self.limit * EXAMINED_PER_RUN)
+        return [entry for found in series.trends(entries, queries, self.limit, self._note_unreadable) for entry in _entries(found)]
 
     def summary(self, run_id: str) -> Summary:
         """Return the summary of a run. Raise HistoryError."""
         return summarise(reader.read(reader.find(self.folder, run_id)))
 
 
-def _shown(found: series.Series) -> Iterator[dict[str, Any]]:
-    wanted = found.wanted
-    name: dict[str, Any] = {"of": wanted.kind, **_ends(wanted)}
+def _entries(found: series.Series) -> Iterator[dict[str, Any]]:
+    name: dict[str, Any] = {"of": found.query.kind, **_endpoints(found.query)}
     for group, points in sorted(found.points.items(), key=lambda item: item[0].sort_key()):
         values = [point.value for point in points[:-1] if point.value is not None]
         entry = {**name, **baselines.as_fields(group), "points": [
             {"run_id": point.run_id, "started_at": point.started, "value": point.value, "count": point.count, "failed": point.failed} for point in points]}
-        yield {**entry, **_normal(values, group)}
+        yield {**entry, **_baseline(values, group)}
 
 
-def _normal(values: Sequence[float], group: Group) -> dict[str, Any]:
+def _baseline(values: Sequence[float], group: Group) -> dict[str, Any]:
     if len(values) < baselines.LEAST_RUNS:
         return {}
-    middle, spread = baselines.robust(values[-baselines.WINDOW:])
-    limit = Baseline(middle, spread, len(values)).limit(group.unit, baselines.LEAST_DROP_OF_END)
-    return {"baseline": {"median": middle, "spread": spread, "limit": limit, "runs": min(len(values), baselines.WINDOW)}}
+    median, spread = baselines.median_and_spread(values[-baselines.WINDOW:])
+    limit = Baseline(median, spread, len(values)).limit(group.unit, baselines.LEAST_DROP_OF_ENDPOINT)
+    return {"baseline": {"median": median, "spread": spread, "limit": limit, "runs": min(len(values), baselines.WINDOW)}}
 
 
-def _ends(wanted: series.Wanted) -> dict[str, Any]:
-    return {key: end._asdict() for key, end in (("source", wanted.source), ("target", wanted.target)) if end}
+def _endpoints(query: series.TrendQuery) -> dict[str, Any]:
+    return {key: endpoint._asdict() for key, endpoint in (("source", query.source), ("target", query.target)) if endpoint}
 
 
-def wishes(endpoints: Sequence[Mapping[str, Any]], pairs: Sequence[Mapping[str, Any]], collectives: Sequence[Mapping[str, Any]]) -> list[series.Wanted]:
-    """Return the series that the options of history_info request."""
-    found = [series.Wanted("endpoint", _end(one["host"], one.get("device")), **_more(one)) for one in endpoints]
-    found += [series.Wanted("pair", _end(one["source"], one.get("source_device")), _end(one["target"], one.get("target_device")), **_more(one))
-              for one in pairs]
-    return found + [series.Wanted("collective", **_more(one)) for one in collectives]
+def trend_queries(
+    endpoints: Sequence[Mapping[str, Any]], pairs: Sequence[Mapping[str, Any]], collectives: Sequence[Mapping[str, Any]]
+) -> list[series.TrendQuery]:
+    """Return the queries for the options of history_info."""
+    return [
+        *(series.TrendQuery("endpoint", _endpoint(one["host"], one.get("device")), **_selection(one)) for one in endpoints),
+        *(series.TrendQuery("pair", _endpoint(one["source"], one.get("source_device")), _endpoint(one["target"], one.get("target_device")),
+                            **_selection(one)) for one in pairs),
+        *(series.TrendQuery("collective", **_selection(one)) for one in collectives),
+    ]
 
 
-def _end(host: str, device: str | None) -> End:
-    return End(host, int(device) if device is not None and is_count(device) else device)
+def _endpoint(host: str, device: str | None) -> Endpoint:
+    return Endpoint(host, int(device) if device is not None and is_count(device) else device)
 
 
-def _more(one: Mapping[str, Any]) -> dict[str, Any]:
-    return {"operation": one.get("operation") or "", "size_bytes": one.get("size_bytes")}
+def _selection(option: Mapping[str, Any]) -> dict[str, Any]:
+    return {"operation": option.get("operation") or "", "size_bytes": option.get("size_bytes")}
 
 
-def verdicts(past: Past) -> list[dict[str, Any]]:
-    """Return for each group of the run its values, its baseline and ``ok``, ``regression`` or ``no_baseline``. Values of failed groups are None."""
-    worse = {found.group for found in past.regressions}
-    lost = baselines.lost(past.now, past.baselines)
+def verdicts(comparison: BaselineComparison) -> list[dict[str, Any]]:
+    """Return the values, the baseline and the state (ok, regression or no_baseline) of each group of the run. Values of failed groups are None."""
+    worse = {found.group for found in comparison.regressions}
+    lost = baselines.lost_groups(comparison.current, comparison.baselines)
     found = []
-    for group in sorted({*past.now.groups, *lost}, key=Group.sort_key):
-        stand, known = past.now.groups.get(group), past.baselines.get(group)
-        values = ({"now": stand.median, "least": stand.least, "greatest": stand.greatest, "count": stand.count, "failed": stand.failed} if stand
-                  else {"now": None, "least": None, "greatest": None, "count": 0, "failed": lost[group]})
+    for group in sorted({*comparison.current.groups, *lost}, key=Group.sort_key):
+        measured, known = comparison.current.groups.get(group), comparison.baselines.get(group)
+        values = ({"now": measured.median, "least": measured.least, "greatest": measured.greatest, "count": measured.count, "failed": measured.failed}
+                  if measured else {"now": None, "least": None, "greatest": None, "count": 0, "failed": lost[group]})
         entry = {**baselines.as_fields(group), **values, "state": "no_baseline" if known is None else "regression" if group in worse else "ok"}
         if known:
             entry["baseline"] = {"median": known.median, "spread": known.spread, "limit": known.limit(group.unit), "runs": known.runs,

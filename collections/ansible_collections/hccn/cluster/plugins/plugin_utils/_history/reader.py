@@ -20,7 +20,7 @@ from .format import GZIP, RECORD_SCHEMA, SCHEMA, HistoryError, final_path, major
 
 @dataclass(frozen=True)
 class RunFile:
-    """A file of a history folder; ``started`` is compact UTC (20261120T101500Z), ``part`` is True without the final name."""
+    """A file of a history folder. ``started`` is compact UTC (20261120T101500Z); ``part`` is True if the file has the suffix of an unfinished run."""
 
     path: Path
     run_id: str
@@ -29,7 +29,7 @@ class RunFile:
 
     @property
     def order(self) -> tuple[str, list[tuple[int, int, str]]]:
-        """Return a sort key that orders runs by time. The writer appends -2 to the id of a second run in the same second, hence the natural order."""
+        """Return a key that sorts runs by time. The natural order is needed because the writer appends -2 to the id of a second run in the same second."""
         return self.started, natural(self.run_id)
 
 
@@ -57,7 +57,7 @@ class Run:
 
 
 def run_file(path: Path) -> RunFile | None:
-    """Return what the name of a file says, None if it is not the name of a run."""
+    """Return the run of a file by its name, None if the name is not that of a run."""
     parts = split_name(path.name)
     return RunFile(path, run_id=parts[1], started=parts[0], part=parts[2]) if parts else None
 
@@ -67,10 +67,10 @@ def runs(folder: Path) -> Iterator[RunFile]:
     for year in _newest(folder, "[0-9][0-9][0-9][0-9]"):
         for month in _newest(year, "[0-9][0-9]"):
             for day in _newest(month, "[0-9][0-9]"):
-                yield from _of_day(day)
+                yield from _runs_of_day(day)
 
 
-def _of_day(day: Path) -> Iterator[RunFile]:
+def _runs_of_day(day: Path) -> Iterator[RunFile]:
     # While a run is being compressed, it has two files with the same content.
     found = {(entry.started, entry.run_id, entry.part): entry for entry in filter(None, map(run_file, _newest(day, "*.jsonl*")))}
     yield from sorted(found.values(), key=lambda entry: entry.order, reverse=True)
@@ -81,7 +81,7 @@ def find(folder: Path, run_id: str) -> RunFile:
     for entry in runs(folder):
         if entry.run_id == run_id:
             return entry
-    raise HistoryError("run_not_found", f"{folder} has no run {run_id}.", "The run id stands in the file's name: <utc>-<run id>.jsonl.")
+    raise HistoryError("run_not_found", f"{folder} has no run {run_id}.", "The name of the file contains the run id: <utc>-<run id>.jsonl.")
 
 
 def newest(folder: Path) -> Run:
@@ -129,21 +129,21 @@ def read(entry: RunFile) -> Run:
 
     Raise HistoryError: history_not_readable, no_header (no history file, or one without a complete header), unknown_schema.
     """
-    entry, content = _opened(entry)
-    return _sorted_out(entry, *_begun(entry, content))
+    entry, content = _read_content(entry)
+    return _parse_lines(entry, *_split_header(entry, content))
 
 
-def read_if(entry: RunFile, wanted: Callable[[bytes], bool]) -> Run | None:
-    """Read a run if its content is ``wanted``, else return None without parsing its lines."""
-    entry, content = _opened(entry)
-    begun = _begun(entry, content)
-    return _sorted_out(entry, *begun) if wanted(content) else None
+def read_if(entry: RunFile, matches: Callable[[bytes], bool]) -> Run | None:
+    """Read a run if its content ``matches``, else return None without parsing its lines."""
+    entry, content = _read_content(entry)
+    header, lines = _split_header(entry, content)
+    return _parse_lines(entry, header, lines) if matches(content) else None
 
 
-def _begun(entry: RunFile, content: bytes) -> tuple[dict[str, Any], list[bytes]]:
+def _split_header(entry: RunFile, content: bytes) -> tuple[dict[str, Any], list[bytes]]:
     """Return the header and the lines after it."""
     lines = [text for text in content.split(b"\n") if text]
-    header = shape.parsed(lines[0]) if lines else None
+    header = shape.parse_line(lines[0]) if lines else None
     if header is None or "schema" not in header:
         raise HistoryError("no_header", f"{entry.path} does not begin with the header of a history.")
     if major(header["schema"]) != SCHEMA:
@@ -155,16 +155,16 @@ def _begun(entry: RunFile, content: bytes) -> tuple[dict[str, Any], list[bytes]]
     return header, lines[1:]
 
 
-def _sorted_out(entry: RunFile, header: dict[str, Any], lines: list[bytes]) -> Run:
+def _parse_lines(entry: RunFile, header: dict[str, Any], lines: list[bytes]) -> Run:
     records, events = [], []
     end = None
     bad = unknown = 0
     for text in lines:
-        content = shape.parsed(text)
+        content = shape.parse_line(text)
         if content is None:
             bad += 1
         elif major(content.get("schema")) == RECORD_SCHEMA:
-            if shape.is_sound(content):
+            if shape.is_well_formed(content):
                 records.append(content)
             else:
                 bad += 1
@@ -177,14 +177,14 @@ def _sorted_out(entry: RunFile, header: dict[str, Any], lines: list[bytes]) -> R
     return Run(entry, header, records, events, end, bad, unknown)
 
 
-def _opened(entry: RunFile) -> tuple[RunFile, bytes]:
+def _read_content(entry: RunFile) -> tuple[RunFile, bytes]:
     try:
         return entry, content_of(entry.path)
     except OSError as error:
         moved = _moved(entry)
         if moved and not entry.path.exists():
             # The run ended or was compressed in the meantime.
-            return _opened(moved)
+            return _read_content(moved)
         raise HistoryError("history_not_readable", f"{entry.path}: {error.strerror or error}") from error
 
 

@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""Remove secrets from what is kept, since the output of a tool may contain its input.
+"""Remove secrets from entries of the history, since the output of a tool may contain its input.
 
-Known values (of variables and of the environment whose names mark them as secrets) are removed everywhere, and so is whatever looks like a secret:
-``password=...``, keys in PEM, bearer tokens, the user part of a URL.
+Known values (of variables and environment variables whose names mark them as secrets) are removed everywhere, and so are texts that look like a secret:
+``password=...``, private keys in PEM, bearer tokens, the user part of a URL.
 
 Entries come from hosts and are not trusted: the depth and size of an entry and the length of a text are bounded, and the work is linear in the text. No
 pattern nests repetitions, and unbounded repetitions occur only at the end of a pattern, so that no part of a text is scanned twice.
@@ -22,11 +22,11 @@ from .known_values import KnownValues
 
 HIDDEN = "(hidden)"
 MOST_DEPTH = 32
-"""Nesting levels of an entry; those of the collection have 6."""
+"""Maximum nesting levels of an entry; records of the collection have 6."""
 MOST_TEXT = 64 * 1024
-"""Characters of a text that are kept."""
+"""Maximum characters of a text; the rest is cut."""
 MOST_ENTRY = 1024 * 1024
-"""Characters plus values of an entry; records of the collection are smaller than 240 kB."""
+"""Maximum of characters plus values of an entry; records of the collection are smaller than 240 kB."""
 MOST_RESULT = 16 * 1024 * 1024
 """The same for all entries of one task result; the verdicts of 4,096 hosts take 4 MB."""
 
@@ -45,11 +45,11 @@ _SUSPICIOUS = re.compile(rf"(?i)PRIVATE KEY-----|{WORDS}|bearer|basic\s|://")
 
 
 class NotKept(Exception):
-    """An entry, or a part of one, is not kept; the text states the reason."""
+    """An entry, or a part of it, is not kept. The text is the reason."""
 
 
 class Bounds:
-    """A budget of ``left`` characters and values that is also spent from the budget ``within``."""
+    """A budget of ``left`` characters and values. What is spent is also deducted from the budget ``within``."""
 
     def __init__(self, left: int, within: Bounds | None = None) -> None:
         self.left = left
@@ -126,5 +126,5 @@ MOST_FIXED = 64
 
 
 def _is_row(values: Sequence[Any]) -> bool:
-    """Return True for a row of a matrix, whose numbers need no examination."""
+    """Return True for a list of numbers, such as a matrix row, which cannot contain secrets."""
     return bool(values) and all(type(value) in (float, int, type(None)) for value in values)

@@ -3,7 +3,7 @@
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
 """Compress old runs and delete even older ones. The content of a run never changes.
 
-Several controllers may do so at once: the compressed file is complete before the original is removed.
+Several controllers may do this concurrently: the compressed file is complete before the original is removed.
 """
 
 from __future__ import annotations
@@ -22,44 +22,44 @@ from .format import GZIP, PAGE_FORMATS, page_path
 from .reader import RunFile, run_file
 
 AT_ONCE = 64
-"""Files that are compressed after one run, so that the end of a play does not wait for a backlog of years."""
+"""Maximum number of files that are compressed after a run, so that the end of a play does not wait for a backlog of years."""
 
 
 @dataclass(frozen=True)
-class Done:
+class Outcome:
     """The names of compressed and deleted files, and messages about files for which that failed."""
 
     compressed: list[str]
     deleted: list[str]
-    refused: list[str] = field(default_factory=list)
+    errors: list[str] = field(default_factory=list)
 
 
-def apply(folder: Path, now: datetime.datetime, compress_days: int, keep_days: int) -> Done:
-    """Compress runs that began more than ``compress_days`` days before ``now``, and delete those older than ``keep_days``; 0: never.
+def apply(folder: Path, now: datetime.datetime, compress_days: int, keep_days: int) -> Outcome:
+    """Compress runs that started more than ``compress_days`` days before ``now``, and delete those older than ``keep_days``; 0 disables either.
 
     The pages of a run are deleted with it unless they belong to a newer run with the same id. A .part is never compressed, since its run may be alive. A file
     that cannot be handled is skipped. Raise OSError if the folder cannot be read.
     """
-    done = Done([], [])
+    outcome = Outcome([], [])
     runs = _runs(folder) if keep_days > 0 else []
     expired = list(_older(runs, now, keep_days))
     kept = {entry.run_id for entry in runs[len(expired):]}
     for entry in expired:
-        with _refusals_noted(done, entry):
-            done.deleted.append(_delete(folder, entry, entry.run_id not in kept))
+        with _collect_errors(outcome, entry):
+            outcome.deleted.append(_delete(folder, entry, entry.run_id not in kept))
     old = (entry for entry in _older(_runs(folder) if compress_days > 0 else [], now, compress_days) if not entry.part and entry.path.suffix != GZIP)
     for entry in itertools.islice(old, AT_ONCE):
-        with _refusals_noted(done, entry):
-            done.compressed.append(compress(entry.path).name)
-    return done
+        with _collect_errors(outcome, entry):
+            outcome.compressed.append(compress(entry.path).name)
+    return outcome
 
 
 @contextlib.contextmanager
-def _refusals_noted(done: Done, entry: RunFile) -> Iterator[None]:
+def _collect_errors(outcome: Outcome, entry: RunFile) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        done.refused.append(f"{entry.path.name}: {error.strerror or error}")
+        outcome.errors.append(f"{entry.path.name}: {error.strerror or error}")
 
 
 def compress(path: Path) -> Path:

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""Overviews of runs, and the comparison of two of them."""
+"""Overviews of runs, and the comparison of two runs."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from .summary import Summary
 
 MEASURED = ("rdma", "matrix", "collective", "ping")
 """Kinds of records with measurements."""
-MOST_ENDS = 20
-"""Ends that a comparison lists, those that changed most."""
+MOST_ENDPOINTS = 20
+"""Endpoints that a comparison lists, those that changed most."""
 
 
-def about(run: Run) -> dict[str, Any]:
-    """Return a run as history_info lists it."""
+def overview(run: Run) -> dict[str, Any]:
+    """Return the fields of a run that history_info lists."""
     kinds = Counter(str(record.get("kind")) for record in run.records)
     statuses = Counter(record.get("status") for record in run.records if record.get("kind") not in ("verdict", "finding", "conclusion"))
     classes = Counter(_class(record) for record in run.records if record.get("kind") == "verdict" and (record.get("source") or {}).get("host"))
@@ -49,20 +49,20 @@ def _class(record: dict[str, Any]) -> str:
 
 
 def compare(before: Summary, after: Summary) -> list[dict[str, Any]]:
-    """Return for every group of either run the medians, the change in percent (positive is better), and the ends that changed most in either direction."""
+    """Return, for every group of either run, both medians, the change in percent (positive is better), and the endpoints that changed most."""
     found = []
     for group in sorted({*before.groups, *after.groups}, key=lambda one: one.sort_key()):
-        one, other = before.groups.get(group), after.groups.get(group)
-        entry = {**as_fields(group), "before": one.median if one else None, "after": other.median if other else None}
-        if one and other:
+        old, new = before.groups.get(group), after.groups.get(group)
+        entry = {**as_fields(group), "before": old.median if old else None, "after": new.median if new else None}
+        if old and new:
             sign = -1 if group.unit == MICROSECONDS else 1
-            entry["change_percent"] = _change(one.median, other.median, sign)
+            entry["change_percent"] = _change(old.median, new.median, sign)
             changes: list[dict[str, Any]] = [
-                {"host": end.host, "device": end.device, "before": one.ends[end], "after": other.ends[end],
-                 "change_percent": _change(one.ends[end], other.ends[end], sign)} for end in one.ends if end in other.ends]
-            entry["ends"] = sorted(changes, key=lambda change: (-abs(change["change_percent"]), change["change_percent"]))[:MOST_ENDS]
-            entry["ends_only_before"] = sorted(str(end) for end in set(one.ends) - set(other.ends))[:MOST_ENDS]
-            entry["ends_only_after"] = sorted(str(end) for end in set(other.ends) - set(one.ends))[:MOST_ENDS]
+                {"host": end.host, "device": end.device, "before": old.endpoints[end], "after": new.endpoints[end],
+                 "change_percent": _change(old.endpoints[end], new.endpoints[end], sign)} for end in old.endpoints if end in new.endpoints]
+            entry["ends"] = sorted(changes, key=lambda change: (-abs(change["change_percent"]), change["change_percent"]))[:MOST_ENDPOINTS]
+            entry["ends_only_before"] = sorted(str(end) for end in set(old.endpoints) - set(new.endpoints))[:MOST_ENDPOINTS]
+            entry["ends_only_after"] = sorted(str(end) for end in set(new.endpoints) - set(old.endpoints))[:MOST_ENDPOINTS]
         found.append(entry)
     return found
 

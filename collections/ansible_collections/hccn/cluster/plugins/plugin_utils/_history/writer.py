@@ -15,29 +15,29 @@ from collections.abc import Iterable, Iterator
 from .files import FILE_MODE, make_folders, sync_folder
 from .format import HistoryError, final_path, line, part_path
 
-# Playbooks of one command that start within one second with the same run id.
+# Maximum number of playbooks of one command that start in the same second with the same run id.
 _SAME_SECOND = 100
 
 
 class RunWriter:
-    """The only writer of a run: call ``append`` as results arrive, then ``finish``.
+    """Writes the file of a run. Call ``append`` as results arrive, then ``finish``.
 
-    ``header`` needs run_id and started_at; a number is appended to the run id if a run with this id exists in the same second. ``path`` is the current path
-    of the file. Every method raises HistoryError (code history_not_writable); the file then ends with its last complete line and must be closed.
+    ``header`` must have run_id and started_at. If a run with this id started in the same second, a number is appended to the id. ``path`` is the current
+    path of the file. All methods raise HistoryError (history_not_writable); the file then ends with its last complete line and must be closed.
     """
 
     def __init__(self, folder: Path, header: dict[str, Any]) -> None:
         self.path = part_path(folder, header["started_at"], header["run_id"])
         self.run_id: str = header["run_id"]
         self._size = 0
-        with self._explained():
+        with self._history_errors():
             make_folders(self.path.parent)
             self._file = self._create(folder, header)
         try:
-            with self._explained():
+            with self._history_errors():
                 os.fchmod(self._file, FILE_MODE)
             self.write([{**header, "run_id": self.run_id}])
-            with self._explained():
+            with self._history_errors():
                 sync_folder(self.path.parent)
         except HistoryError:
             self.close()
@@ -52,7 +52,7 @@ class RunWriter:
     def append(self, lines: Iterable[bytes]) -> None:
         """Append complete lines in one write and sync them to the disk."""
         data = b"".join(lines)
-        with self._explained():
+        with self._history_errors():
             try:
                 self._append(data)
             except OSError:
@@ -65,7 +65,7 @@ class RunWriter:
         """Write the end line, give the file its final name and return its path."""
         self.write([end])
         final = final_path(self.path)
-        with self._explained():
+        with self._history_errors():
             os.rename(self.path, final)
             self.path = final
             sync_folder(final.parent)
@@ -89,12 +89,12 @@ class RunWriter:
                     return created
                 os.close(created)
                 self.path.unlink()
-        raise OSError(errno.EEXIST, f"this second already has {_SAME_SECOND} runs of this id")
+        raise OSError(errno.EEXIST, f"{_SAME_SECOND} runs with this id have already started in this second")
 
     def _append(self, data: bytes) -> None:
         rest = memoryview(data)
         while rest:
-            # A write to a disk that becomes full may be partial; only the next write fails.
+            # When a disk becomes full, a write may be partial, and only the next one fails.
             written = os.write(self._file, rest)
             if not written:
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -102,12 +102,12 @@ class RunWriter:
         os.fsync(self._file)
 
     @contextlib.contextmanager
-    def _explained(self) -> Iterator[None]:
+    def _history_errors(self) -> Iterator[None]:
         try:
             yield
         except OSError as error:
             raise HistoryError(
                 "history_not_writable",
                 f"{self.path}: {error.strerror or error}",
-                "Make room or let the user of ansible-playbook write there, or set HCCN_RESULTS_PATH to another folder.",
+                "Free disk space, give the user who runs ansible-playbook write access, or set HCCN_RESULTS_PATH to another folder.",
             ) from error

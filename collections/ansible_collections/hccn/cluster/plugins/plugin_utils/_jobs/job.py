@@ -70,15 +70,15 @@ def read(given: Any) -> Job:
     values = dictionary(given, "the job")
     tool = values.get("tool", "hccl_test")
     if tool not in TOOLS:
-        raise InputError(f"tool is {tool!r}", "known are {}".format(" and ".join(TOOLS)))
+        raise InputError(f"tool is {tool!r}", "valid values are {}".format(" and ".join(TOOLS)))
     known = {one.name: one for one in fields(Job) if one.name != "options"}
     extra = ("gpus_per_process",) if tool == "nccl_tests" else ()
     unknown = sorted(set(values) - set(known) - set(_OPTION_KEYS + extra + ("sizes",)))
     if unknown:
         every = sorted([*known, *_OPTION_KEYS, *extra, "sizes"])
-        raise InputError(f"unknown variable: {', '.join(unknown)}", f"known are {', '.join(every)}")
+        raise InputError(f"unknown keys: {', '.join(unknown)}", f"valid keys are {', '.join(every)}")
     if not values.get("image"):
-        raise InputError("image is missing", "name an image with sshd, {} and {}".format(values.get("mpi", mpirun.MPICH), tool))
+        raise InputError("image is missing", "give an image that contains sshd, {} and {}".format(values.get("mpi", mpirun.MPICH), tool))
     options = _options(values, tool, extra)
     plain = {name: typed(name, values[name], str(one.type)) for name, one in known.items() if name in values}
     return _completed(Job(options=options, **plain))
@@ -95,14 +95,14 @@ def _options(values: Mapping[str, Any], tool: str, extra: tuple[str, ...]) -> Co
 
 
 def _completed(job: Job) -> Job:
-    """Return the job with the defaults that depend on other variables. Raises InputError."""
+    """Return the job with the defaults that depend on other variables. Raises InputError for invalid values."""
     if job.nodes and job.replicas not in (0, len(job.nodes)):
-        raise InputError(f"replicas is {job.replicas}, but nodes names {len(job.nodes)}", "leave replicas out")
+        raise InputError(f"replicas is {job.replicas}, but nodes has {len(job.nodes)} names", "omit replicas")
     if len(set(job.nodes)) != len(job.nodes):
-        raise InputError("nodes names one twice")
+        raise InputError("nodes has a duplicate")
     defaults: dict[str, Any] = {"replicas": job.replicas or len(job.nodes)}
     if defaults["replicas"] < 1:
-        raise InputError("neither nodes nor replicas say how many pods take part", "give one of them")
+        raise InputError("the number of pods is unknown: neither nodes nor replicas is given", "give one of them")
     defaults["resource"] = job.resource or RESOURCES[job.tool]
     defaults["devices_per_pod"] = job.devices_per_pod or job.options.ranks_per_host
     defaults["ssh_port"] = job.ssh_port or (2222 if job.host_network else 22)
@@ -116,19 +116,19 @@ def _completed(job: Job) -> Job:
 
 def _validate(job: Job) -> None:
     if job.mpi not in (mpirun.MPICH, mpirun.OPENMPI):
-        raise InputError(f"mpi is {job.mpi!r}", "known are mpich and openmpi")
+        raise InputError(f"mpi is {job.mpi!r}", "valid values are mpich and openmpi")
     for name in ("timeout", "start_timeout", "devices_per_pod", "ssh_port"):
         if getattr(job, name) < 1:
             raise InputError(f"{name} is {getattr(job, name)}, it must be 1 or more")
     for name in ("mpirun", "sshd"):
         if not getattr(job, name) or getattr(job, name).startswith("-"):
-            raise InputError(f"{name} is {getattr(job, name)!r}, which is no program")
+            raise InputError(f"{name} is {getattr(job, name)!r}, which is not a program")
     if job.tool_dir and not job.tool_dir.startswith("/"):
         raise InputError(f"tool_dir is {job.tool_dir!r}, it must be an absolute path")
     for name, words in _WORDS[job.tool].items():
         if getattr(job.options, name) not in words:
-            raise InputError(f"{name} is {getattr(job.options, name)}, which {job.tool} does not know", f"known are {', '.join(words)}")
+            raise InputError(f"{name} is {getattr(job.options, name)}, which {job.tool} does not support", f"valid values are {', '.join(words)}")
     job.program.validate(job.options, job.ranks)
     mpirun.check_environment(job.environment, job.program.variables)
     if _PER_HOST in job.environment:
-        raise InputError(f"environment: {_PER_HOST} is the address of one host, and all ranks would get it", "give HCCL_SOCKET_IFNAME, or host_network")
+        raise InputError(f"environment: {_PER_HOST} would give all ranks the address of one host", "give HCCL_SOCKET_IFNAME, or host_network")

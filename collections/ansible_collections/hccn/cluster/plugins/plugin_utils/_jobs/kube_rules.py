@@ -50,7 +50,7 @@ def is_qualified(text: Any) -> bool:
 def nulls(value: Any, where: str = "") -> Iterator[Problem]:
     """Report keys with a null value, which strict readers refuse and servers drop silently."""
     if value is None:
-        yield error("null", where, f"{where} has no value", "leave the key out")
+        yield error("null", where, f"{where} has no value", "omit the key")
     pairs = value.items() if isinstance(value, Mapping) else enumerate(value) if isinstance(value, list) else ()
     for key, one in pairs:
         yield from nulls(one, f"{where}[{key}]" if isinstance(key, int) else f"{where}.{key}" if where else str(key))
@@ -59,29 +59,30 @@ def nulls(value: Any, where: str = "") -> Iterator[Problem]:
 def metadata(found: Mapping[str, Any], where: str) -> Iterator[Problem]:
     for key, value in (found.get("labels") or {}).items():
         if not is_qualified(key):
-            yield error("label_key", f"{where}.labels", f"{key!r} is no key of a label")
+            yield error("label_key", f"{where}.labels", f"{key!r} is not a label key")
         if not isinstance(value, str) or _VALUE.fullmatch(value) is None:
-            yield error("label_value", f"{where}.labels.{key}", f"{value!r} is no value of a label",
-                        "at most 63 letters, digits, '-', '_' and '.', as text")
+            yield error("label_value", f"{where}.labels.{key}", f"{value!r} is not a label value",
+                        "use a string of at most 63 letters, digits, '-', '_' and '.'")
     for key, value in (found.get("annotations") or {}).items():
         if not is_qualified(key) or not isinstance(value, str):
-            yield error("annotation", f"{where}.annotations", f"{key!r}: {value!r} is no annotation", "both must be text, the key a qualified name")
+            yield error("annotation", f"{where}.annotations", f"{key!r}: {value!r} is not a valid annotation",
+                        "both must be strings, and the key a qualified name")
 
 
 def names(found: Mapping[str, Any]) -> Iterator[Problem]:
     """Check the name and the namespace of the job."""
     if not is_service(found.get("name")):
-        yield error("job_name", "metadata.name", "{!r} is no name of a service, and the job's pods share a service of this name".format(found.get("name")),
-                    "a letter, then small letters, digits and '-', at most 63")
+        yield error("job_name", "metadata.name", "{!r} is not a service name, and the pods of the job share a service of this name".format(found.get("name")),
+                    "use a letter followed by lowercase letters, digits and '-', at most 63 characters")
     if not is_label(found.get("namespace")):
-        yield error("namespace", "metadata.namespace", "{!r} is no name of a namespace".format(found.get("namespace")))
+        yield error("namespace", "metadata.namespace", "{!r} is not a namespace name".format(found.get("namespace")))
 
 
 def pod_name(name: str, where: str) -> Iterator[Problem]:
     """Check the name of a pod, which is also its host name."""
     if not is_label(name):
-        yield error("pod_name", where, f"the pod's name would be {name!r}, with {len(name)} characters",
-                    "a host name has 63 characters at most: shorten the job's name")
+        yield error("pod_name", where, f"the pod name would be {name!r}, with {len(name)} characters",
+                    "a host name has at most 63 characters: shorten the name of the job")
 
 
 def template(found: Mapping[str, Any], where: str) -> Iterator[Problem]:
@@ -100,16 +101,16 @@ def template(found: Mapping[str, Any], where: str) -> Iterator[Problem]:
         yield from _container(one, {volume.get("name") for volume in volumes}, f"{where}.containers[{index}]")
     for key in spec.get("nodeSelector") or {}:
         if not is_qualified(key):
-            yield error("label_key", where + ".nodeSelector", f"{key!r} is no key of a label")
+            yield error("label_key", where + ".nodeSelector", f"{key!r} is not a label key")
 
 
 def _unique(rule: str, found: list[Any], where: str) -> Iterator[Problem]:
     for index, name in enumerate(found):
         if not is_label(name):
-            yield error(rule, f"{where}[{index}].name", f"{name!r} is no name: it must be an RFC 1123 label",
-                        "small letters, digits and '-', at most 63 characters")
+            yield error(rule, f"{where}[{index}].name", f"{name!r} is not a valid name: it must be an RFC 1123 label",
+                        "use lowercase letters, digits and '-', at most 63 characters")
         if name in found[:index]:
-            yield error(rule, f"{where}[{index}].name", f"{name!r} is there twice")
+            yield error(rule, f"{where}[{index}].name", f"{name!r} occurs twice")
 
 
 def _volumes(volumes: list[Any], where: str) -> Iterator[Problem]:
@@ -119,10 +120,11 @@ def _volumes(volumes: list[Any], where: str) -> Iterator[Problem]:
         if source is None:
             continue
         if not str(source.get("path", "")).startswith("/"):
-            yield error("host_path", f"{where}.volumes[{index}]", "{!r} is no path of the host".format(source.get("path")), "host_path must begin with /")
+            yield error("host_path", f"{where}.volumes[{index}]", "{!r} is not an absolute path of the host".format(source.get("path")),
+                        "host_path must begin with /")
         if source.get("type", "") not in _HOST_PATH_TYPES:
             yield error("host_path", f"{where}.volumes[{index}]", "type {!r} is not known".format(source.get("type")),
-                        "known are {}".format(", ".join(_HOST_PATH_TYPES[1:])))
+                        "valid values are {}".format(", ".join(_HOST_PATH_TYPES[1:])))
 
 
 def _container(found: Mapping[str, Any], volumes: set[Any], where: str) -> Iterator[Problem]:
@@ -130,10 +132,11 @@ def _container(found: Mapping[str, Any], volumes: set[Any], where: str) -> Itera
         yield error("image", where + ".image", "there is no image")
     for one in found.get("env") or []:
         if _VARIABLE.fullmatch(str(one.get("name"))) is None or not isinstance(one.get("value", ""), str):
-            yield error("env", where + ".env", "{!r}: {!r} is no environment variable".format(one.get("name"), one.get("value")), "the value must be text")
+            yield error("env", where + ".env", "{!r}: {!r} is not a valid environment variable".format(one.get("name"), one.get("value")),
+                        "the value must be a string")
     for one in found.get("ports") or []:
         if not 0 < one.get("containerPort", 0) < 65536:
-            yield error("port", where + ".ports", "{!r} is no port".format(one.get("containerPort")))
+            yield error("port", where + ".ports", "{!r} is not a port".format(one.get("containerPort")))
     yield from _mounts(found.get("volumeMounts") or [], volumes, where)
     yield from _resources(found.get("resources") or {}, where)
 
@@ -145,7 +148,7 @@ def _mounts(mounts: list[Any], volumes: set[Any], where: str) -> Iterator[Proble
         if one.get("name") not in volumes:
             yield error("mount", place, "there is no volume {!r}".format(one.get("name")))
         if not one.get("mountPath") or ":" in one["mountPath"] or paths[index] in paths[:index]:
-            yield error("mount", place, "{!r} is no mount path, or is there twice".format(one.get("mountPath")))
+            yield error("mount", place, "{!r} is not a mount path, or occurs twice".format(one.get("mountPath")))
 
 
 def _resources(found: Mapping[str, Any], where: str) -> Iterator[Problem]:
@@ -153,9 +156,9 @@ def _resources(found: Mapping[str, Any], where: str) -> Iterator[Problem]:
     for part in ("requests", "limits"):
         for name, value in (found.get(part) or {}).items():
             if not is_qualified(name):
-                yield error("resource_name", f"{where}.resources.{part}", f"{name!r} is no name of a resource")
+                yield error("resource_name", f"{where}.resources.{part}", f"{name!r} is not a resource name")
             if not isinstance(value, str) or _QUANTITY.fullmatch(value) is None:
-                yield error("quantity", f"{where}.resources.{part}.{name}", f"{value!r} is no quantity", "write it as text: '8', '64Gi'")
+                yield error("quantity", f"{where}.resources.{part}.{name}", f"{value!r} is not a quantity", "write it as a string: '8', '64Gi'")
             elif part == "requests" and "/" in name and limits.get(name) != value:
                 yield error("overcommit", f"{where}.resources.requests.{name}", f"devices cannot be shared: request {value}, limit {limits.get(name)}",
                             "make them equal")

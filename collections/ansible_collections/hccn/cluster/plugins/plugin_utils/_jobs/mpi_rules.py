@@ -28,10 +28,10 @@ def _job(job: Mapping[str, Any]) -> Iterator[Problem]:
     if (spec.get("slotsPerWorker") or 0) < 1:
         yield error("slots", "spec.slotsPerWorker", "slotsPerWorker is {!r}".format(spec.get("slotsPerWorker")), "it must be 1 or more")
     if spec.get("mpiImplementation", "OpenMPI") not in _IMPLEMENTATIONS:
-        yield error("implementation", "spec.mpiImplementation", "MPI Operator does not know {}".format(spec["mpiImplementation"]),
-                    "known are {}".format(", ".join(_IMPLEMENTATIONS)))
+        yield error("implementation", "spec.mpiImplementation", "MPI Operator does not support {}".format(spec["mpiImplementation"]),
+                    "valid values are {}".format(", ".join(_IMPLEMENTATIONS)))
     if policy.get("cleanPodPolicy", "None") not in _CLEAN:
-        yield error("clean_pods", "spec.runPolicy.cleanPodPolicy", "MPI Operator does not know {}".format(policy["cleanPodPolicy"]))
+        yield error("clean_pods", "spec.runPolicy.cleanPodPolicy", "MPI Operator does not support {}".format(policy["cleanPodPolicy"]))
     for name in ("backoffLimit", "activeDeadlineSeconds", "ttlSecondsAfterFinished"):
         if policy.get(name, 0) < 0:
             yield error("negative", "spec.runPolicy." + name, f"{name} is {policy[name]}", "it must be 0 or more")
@@ -50,5 +50,5 @@ def _replicas(job: Mapping[str, Any]) -> Iterator[Problem]:
     yield from kube_rules.pod_name("{}-worker-{}".format((job.get("metadata") or {}).get("name"), max(workers - 1, 0)), "spec.mpiReplicaSpecs.Worker")
     for role, one in roles.items():
         if one.get("restartPolicy", "Never") not in ("Never", "OnFailure"):
-            yield error("restart_policy", f"spec.mpiReplicaSpecs.{role}", "restartPolicy {} is not taken".format(one["restartPolicy"]))
+            yield error("restart_policy", f"spec.mpiReplicaSpecs.{role}", "restartPolicy {} is not allowed".format(one["restartPolicy"]))
         yield from kube_rules.template(one.get("template") or {}, f"spec.mpiReplicaSpecs.{role}.template")

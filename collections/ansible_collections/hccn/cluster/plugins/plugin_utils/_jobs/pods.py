@@ -49,7 +49,7 @@ def ssh_arguments(job: Job) -> str:
 def mpirun_command(job: Job, hostfile: str) -> list[str]:
     """Return the command of mpirun. If ``hostfile`` is empty, the engine passes the hosts to mpirun."""
     operation = job.options.operation
-    program = job.program.inside(job.tool_dir, operation)[0] if job.tool_dir else _usual(job)
+    program = job.program.paths_in(job.tool_dir, operation)[0] if job.tool_dir else _default_program(job)
     argv = [program, *job.program.arguments(job.options)]
     names = sorted({*job.environment, "LD_LIBRARY_PATH"})
     # The engine configures the hosts of Open MPI. A placeholder file name prevents the command for a single host, and is removed below.
@@ -63,10 +63,10 @@ def mpirun_command(job: Job, hostfile: str) -> list[str]:
     return [literal(word) for word in whole]
 
 
-def _usual(job: Job) -> str:
+def _default_program(job: Job) -> str:
     if job.tool == "nccl_tests":
         return job.program.program(job.options.operation)
-    return job.program.places(job.options.operation, {})[0]
+    return job.program.default_paths(job.options.operation, {})[0]
 
 
 def launcher_environment(job: Job) -> list[Manifest]:
@@ -104,7 +104,7 @@ def worker_template(job: Job, name: str) -> Manifest:
     return {"metadata": metadata(job, "worker"), "spec": device_spec(job, container, volumes, affinity(job, "worker"))}
 
 
-def device_spec(job: PodSettings, container: Manifest, volumes: Sequence[tuple[Manifest, Manifest]], placed: Manifest) -> Manifest:
+def device_spec(job: PodSettings, container: Manifest, volumes: Sequence[tuple[Manifest, Manifest]], affinity_spec: Manifest) -> Manifest:
     """Return the spec of a pod whose container has the devices and the volumes of the node."""
     quantities = {job.resource: str(job.devices_per_pod), **job.resources}
     container["resources"] = {"requests": dict(quantities), "limits": dict(quantities)}
@@ -119,8 +119,8 @@ def device_spec(job: PodSettings, container: Manifest, volumes: Sequence[tuple[M
         spec["tolerations"] = [dict(one) for one in job.tolerations]
     if job.node_selector:
         spec["nodeSelector"] = dict(job.node_selector)
-    if placed:
-        spec["affinity"] = placed
+    if affinity_spec:
+        spec["affinity"] = affinity_spec
     return spec
 
 
@@ -177,7 +177,7 @@ def _volumes(job: Job) -> list[tuple[Manifest, Manifest]]:
     memory: Manifest = {"medium": "Memory"}
     if job.shm_size:
         memory["sizeLimit"] = job.shm_size
-    shared = ({"name": "shm", "emptyDir": memory}, {"name": "shm", "mountPath": "/dev/shm"})  # noqa: S108 -- a mount, no file of ours
+    shared = ({"name": "shm", "emptyDir": memory}, {"name": "shm", "mountPath": "/dev/shm"})  # noqa: S108 -- a mount, not a file of this collection
     return [*volumes_of_host(job), shared]
 
 

@@ -55,23 +55,23 @@ def read(given: Any) -> Runners:
     known = {one.name: one for one in fields(Runners) if one.name != "one_per_node"}
     unknown = sorted(set(values) - set(known))
     if unknown:
-        raise InputError(f"unknown variable: {', '.join(unknown)}", f"known are {', '.join(sorted(known))}")
+        raise InputError(f"unknown keys: {', '.join(unknown)}", f"valid keys are {', '.join(sorted(known))}")
     if not values.get("image"):
-        raise InputError("image is missing", "name an image with python3 and a shell")
+        raise InputError("image is missing", "give an image that contains python3 and a shell")
     found = Runners(**{name: typed(name, value, str(known[name].type)) for name, value in values.items()})
     if not found.nodes:
-        raise InputError("nodes is empty", "name the nodes that are checked")
+        raise InputError("nodes is empty", "give the nodes to check")
     for name in ("nodes", "hosts"):
         names = getattr(found, name)
         if len(set(names)) != len(names):
-            raise InputError(f"{name} names one twice")
+            raise InputError(f"{name} has a duplicate")
     if found.hosts and len(found.hosts) != len(found.nodes):
-        raise InputError(f"hosts has {len(found.hosts)} names for {len(found.nodes)} nodes", "give one for each, in the same order")
+        raise InputError(f"hosts has {len(found.hosts)} names for {len(found.nodes)} nodes", "give one name per node, in the same order")
     for name in ("lifetime",):
         if getattr(found, name) < 1:
             raise InputError(f"{name} is {getattr(found, name)}, it must be 1 or more")
     if not found.state_dir.startswith("/"):
-        raise InputError(f"state_dir {found.state_dir!r} is no absolute path")
+        raise InputError(f"state_dir {found.state_dir!r} is not an absolute path")
     state = {"name": "hccn-state", "host_path": found.state_dir, "type": "DirectoryOrCreate", "read_only": False}
     return replace(found, hosts=found.hosts or found.nodes, resource=found.resource or ASCEND, devices_per_pod=found.devices_per_pod or DEVICES,
                    scheduler=found.scheduler or (VOLCANO if found.queue else ""), mounts=(*(found.mounts or ASCEND_MOUNTS), state))

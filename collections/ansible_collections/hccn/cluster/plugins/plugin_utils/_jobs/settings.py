@@ -58,10 +58,10 @@ class PodSettings:
         raise NotImplementedError
 
 
-def dictionary(given: Any, what: str) -> dict[str, Any]:
+def dictionary(given: Any, name: str) -> dict[str, Any]:
     """Return the variables that have a value. Raises InputError if ``given`` is not a dictionary."""
     if not isinstance(given, Mapping):
-        raise InputError(f"{what} must be a dictionary of variables, not {type(given).__name__}", "give at least image, and nodes")
+        raise InputError(f"{name} must be a dictionary of variables, not {type(given).__name__}", "give at least image, and nodes")
     return {key: value for key, value in given.items() if value is not None}
 
 

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""How far a job of a collective is, from what the API server returns of the job and its pods. The same for all engines."""
+"""The state of a job of a collective, from the answers of the API server about the job and its pods. It is the same for all engines."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _PENDING = "Pending"
 
 @dataclass(frozen=True)
 class State:
-    """``workers`` are in rank order, each with ``name`` and ``node``. ``problem`` is a sentence, empty where the job ended well."""
+    """``workers`` are in rank order, each with ``name`` and ``node``. ``problem`` is a sentence, empty if the job completed."""
 
     placed: bool
     phase: str
@@ -30,12 +30,12 @@ class State:
     problem: str
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the state as the filter does."""
+        """Return the result of the filter."""
         return asdict(self)
 
 
 def state(pods: Any, job: Any, name: str, replicas: int, nodes: Sequence[str] = ()) -> State:
-    """Return the state of the job ``name``. ``pods`` and ``job`` are results of k8s_info; ``nodes`` are those that the job names for its workers."""
+    """Return the state of the job ``name``. ``pods`` and ``job`` are results of k8s_info; ``nodes`` are those that the job lists for its workers."""
     every = _resources(pods)
     workers = _workers(every)
     launchers = [_inside(pod, "status").get("phase", _PENDING) for pod in every if _role(pod) == "launcher"]
@@ -43,18 +43,18 @@ def state(pods: Any, job: Any, name: str, replicas: int, nodes: Sequence[str] = 
     placed = launchers[-1:] in (["Succeeded"], ["Failed"]) or sum(1 for worker in workers if worker["node"]) == replicas
     phase = _phase(next(iter(_resources(job)), {}))
     if len(workers) != replicas:
-        # Then their number is all that is known.
+        # Some pods no longer exist, so only their number is known.
         workers = [{"name": f"worker-{index}", "node": nodes[index] if index < len(nodes) else f"worker-{index}"} for index in range(replicas)]
     return State(placed, phase, phase in ENDS, workers, "" if phase in _GOOD_ENDS else _problem(name, phase, placed, every))
 
 
 def _problem(name: str, phase: str, placed: bool, pods: Sequence[Mapping[str, Any]]) -> str:
-    reasons = [] if placed else [f", its pods were not placed: {'; '.join(_reasons(pods)) or 'no reason given'}"]
+    reasons = [] if placed else [f", its pods were not scheduled: {'; '.join(_reasons(pods)) or 'no reason given'}"]
     return f"The job {name} is {phase}{''.join(reasons)}."
 
 
 def _workers(pods: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return the workers by the numbers at the end of their names."""
+    """Return the workers in the order of the numbers at the end of their names."""
     names = {str(_inside(pod, "metadata").get("name", "")): _inside(pod, "spec").get("nodeName", "") for pod in pods if _role(pod) == "worker"}
     return [{"name": name, "node": names[name]} for name in sorted(names, key=_number)]
 
@@ -65,14 +65,14 @@ def _number(name: str) -> int:
 
 
 def _phase(job: Mapping[str, Any]) -> str:
-    """Return the phase of a job: Volcano has it in status.state.phase, MPI Operator has a condition that is true."""
+    """Return the phase of a job. Volcano reports it in status.state.phase, MPI Operator as a condition that is true."""
     status = _inside(job, "status")
     true = (condition.get("type") for condition in _conditions(status) if condition.get("status") == "True")
     return str(_inside(status, "state").get("phase") or next((kind for kind in true if kind in ENDS), _PENDING))
 
 
 def _reasons(pods: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return why pods wait, in the cluster's own words."""
+    """Return the messages of the cluster that explain why pods wait."""
     messages = (str(condition["message"]) for pod in pods for condition in _conditions(_inside(pod, "status"))
                 if condition.get("status") != "True" and "message" in condition)
     return list(dict.fromkeys(messages))

@@ -16,8 +16,8 @@ from .pods import Manifest
 API_VERSION = "batch.volcano.sh/v1alpha1"
 MASTER, WORKER = "mpimaster", "mpiworker"
 HOSTS = f"/etc/volcano/{WORKER}.host"
-"""The list of the workers' names by the svc plugin, one per line."""
-HOSTFILE = "/tmp/hccn-hostfile"  # noqa: S108 -- in a container of its own
+"""The file in which the svc plugin lists the names of the workers, one per line."""
+HOSTFILE = "/tmp/hccn-hostfile"  # noqa: S108 -- inside a container
 
 LAUNCH_SCRIPT = """\
 set -eu

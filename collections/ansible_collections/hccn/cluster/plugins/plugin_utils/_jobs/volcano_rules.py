@@ -3,7 +3,7 @@
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
 """Rules of Volcano's admission webhook, checked before the job is sent. Source: volcano-sh/volcano, pkg/webhooks/admission/jobs/validate.
 
-The webhook also requires that the queue exists, is open and is a leaf, which only the cluster knows.
+The webhook also requires that the queue exists, is open and is a leaf, which only the cluster can check.
 """
 
 from __future__ import annotations
@@ -43,16 +43,16 @@ def _job(job: Mapping[str, Any]) -> Iterator[Problem]:
         yield error("min_available", "spec.minAvailable", "minAvailable is {}, but all tasks together have {} replicas".format(spec["minAvailable"], total))
     for name, arguments in (spec.get("plugins") or {}).items():
         if name not in PLUGINS:
-            yield error("plugin", "spec.plugins." + name, f"Volcano has no plugin {name}", "known are {}".format(", ".join(PLUGINS)))
+            yield error("plugin", "spec.plugins." + name, f"Volcano has no plugin {name}", "valid values are {}".format(", ".join(PLUGINS)))
         if not isinstance(arguments, list) or not all(isinstance(one, str) for one in arguments):
-            yield error("plugin", "spec.plugins." + name, f"the arguments of plugin {name} are no list of texts")
+            yield error("plugin", "spec.plugins." + name, f"the arguments of plugin {name} are not a list of strings")
     if not is_subdomain(spec.get("queue")):
-        yield error("queue", "spec.queue", "{!r} is no name of a queue".format(spec.get("queue")))
+        yield error("queue", "spec.queue", "{!r} is not a queue name".format(spec.get("queue")))
     yield from _policies(spec.get("policies") or [], "spec.policies")
     paths = [one.get("mountPath") for one in spec.get("volumes") or []]
     for index, path in enumerate(paths):
         if not path or path in paths[:index]:
-            yield error("job_volume", f"spec.volumes[{index}]", f"mountPath {path!r} is missing or there twice")
+            yield error("job_volume", f"spec.volumes[{index}]", f"mountPath {path!r} is missing or a duplicate")
 
 
 def _policies(policies: list[Any], where: str) -> Iterator[Problem]:
@@ -62,20 +62,20 @@ def _policies(policies: list[Any], where: str) -> Iterator[Problem]:
         events = [*(one.get("events") or []), *([one["event"]] if "event" in one else [])]
         code = one.get("exitCode")
         if bool(events) == (code is not None):
-            yield error("policy", place, "a policy names either events or an exit code")
+            yield error("policy", place, "a policy must have either events or an exit code")
         if code == 0:
-            yield error("policy", place, "0 is no exit code of a policy")
+            yield error("policy", place, "a policy must not have exit code 0")
         for event in events:
             if event not in EVENTS:
-                yield error("policy", place, f"Volcano has no event {event}", "known are {}".format(", ".join(EVENTS)))
+                yield error("policy", place, f"Volcano has no event {event}", "valid values are {}".format(", ".join(EVENTS)))
         if one.get("action") not in ACTIONS:
-            yield error("policy", place, "Volcano has no action {}".format(one.get("action")), "known are {}".format(", ".join(ACTIONS)))
+            yield error("policy", place, "Volcano has no action {}".format(one.get("action")), "valid values are {}".format(", ".join(ACTIONS)))
         for trigger in [*events, *([code] if code is not None else [])]:
             if trigger in seen:
-                yield error("policy", place, f"{trigger} has a policy already")
+                yield error("policy", place, f"{trigger} already has a policy")
             seen.append(trigger)
     if "*" in seen and len(seen) > 1:
-        yield error("policy", where, "beside the event * there can be no other")
+        yield error("policy", where, "the event * must be the only one")
 
 
 def _tasks(job: Mapping[str, Any]) -> Iterator[Problem]:
@@ -87,7 +87,7 @@ def _tasks(job: Mapping[str, Any]) -> Iterator[Problem]:
         where = f"spec.tasks[{index}]"
         name, replicas = task.get("name"), _integer(task.get("replicas"))
         if not is_label(name):
-            yield error("task_name", where + ".name", f"{name!r} is no name of a task", "small letters, digits and '-', at most 63 characters")
+            yield error("task_name", where + ".name", f"{name!r} is not a task name", "use lowercase letters, digits and '-', at most 63 characters")
         if name in called[:index]:
             yield error("task_name", where + ".name", f"there are two tasks {name}")
         if replicas < 0:
@@ -108,7 +108,7 @@ def _mpi(job: Mapping[str, Any]) -> Iterator[Problem]:
     for role in ("master", "worker"):
         wanted = arguments.get(role, role)
         if wanted not in tasks:
-            yield error(f"mpi_{role}", "spec.plugins.mpi", f"the mpi plugin's {role} task is {wanted}, and there is no such task")
+            yield error(f"mpi_{role}", "spec.plugins.mpi", f"the mpi plugin has {wanted} as its {role} task, which does not exist")
     name = str((job.get("metadata") or {}).get("name"))
     worker = tasks.get(arguments.get("worker", "worker"), {})
     length = _integer(worker.get("replicas")) * len(f"{name}-{worker.get('name')}-0000.{name},")

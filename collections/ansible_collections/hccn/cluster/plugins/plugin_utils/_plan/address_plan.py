@@ -95,7 +95,7 @@ def plan_addresses(hosts: Any, subnets: Any = None, numbers: Any = None, first_n
     ignored = set(ignore)
     unknown = sorted(ignored - set(rules.RULES))
     if unknown:
-        raise InputError(f"ignore: {', '.join(unknown)} cannot be ignored", f"what can be is {', '.join(rules.RULES)}")
+        raise InputError(f"ignore: {', '.join(unknown)} cannot be ignored", f"the rules that can be ignored are {', '.join(rules.RULES)}")
     known = _hosts(hosts, subnets, numbers, first_number if number_by_place else None)
     collisions = list(_numbering(known))
     collided = {problem.host for problem in collisions}
@@ -124,10 +124,10 @@ def refusal(errors: Sequence[Problem]) -> str:
 
 
 def _sentence(problem: Problem) -> str:
-    who = problem.host or ""
-    who += f" npu {problem.device}" if problem.device is not None else ""
-    who += f" ({problem.where})" if problem.where and problem.device is not None else ""
-    text = f"{who}: {problem.message}" if who else problem.message
+    owner = problem.host or ""
+    owner += f" npu {problem.device}" if problem.device is not None else ""
+    owner += f" ({problem.where})" if problem.where and problem.device is not None else ""
+    text = f"{owner}: {problem.message}" if owner else problem.message
     return f"{text} ({problem.hint})" if problem.hint else text
 
 
@@ -169,7 +169,7 @@ def _in_order(host: AddressedHost, entries: Mapping[int, DeviceConfig]) -> list[
 def _misplaced(host: AddressedHost) -> Iterator[Problem]:
     for device, entry in (*host.written.items(), *host.file.items()):
         if host.devices is not None and device not in host.devices:
-            yield Problem("absent_device", "error", "this host has no such NPU", host.name, device, entry.where)
+            yield Problem("absent_device", "error", "the host does not have this NPU", host.name, device, entry.where)
 
 
 def _contradictions(host: AddressedHost, network: Mapping[int, DeviceConfig]) -> Iterator[Problem]:
@@ -179,7 +179,7 @@ def _contradictions(host: AddressedHost, network: Mapping[int, DeviceConfig]) ->
         for option, value in entry.options.items() if wanted else ():
             if wanted is not None and option in wanted.options and str(wanted.options[option]) != str(value):
                 yield Problem("contradiction", "error", f"{option} is {value} here, and {wanted.options[option]} {_at(wanted.where)}", host.name, device,
-                              entry.where, "give it once")
+                              entry.where, "set it in one place only")
 
 
 def _at(where: str) -> str:
@@ -239,7 +239,7 @@ def _gateways(hosts: Sequence[AddressedHost]) -> Iterator[Problem]:
     used = {pool: None for host in hosts if host.planned() for pool in host.pools}
     for pool in used:
         if pool.gateway_inside():
-            yield Problem("gateway_in_pool", "error", f"the gateway {pool.gateway} of {pool.cidr} lies among the addresses for NPUs, {pool.range()}",
+            yield Problem("gateway_in_pool", "error", f"the gateway {pool.gateway} of {pool.cidr} is among the addresses for NPUs, {pool.range()}",
                           hint="give first or last so that it does not")
 
 
@@ -263,7 +263,7 @@ def _hosts(hosts: Any, subnets: Any, numbers: Any, first_place: int | None) -> l
     for position, entry in enumerate(hosts):
         host = _host(entry, None if first_place is None else position + first_place, given, common, pools)
         if host.name in found:
-            raise InputError(f"host {host.name} stands twice")
+            raise InputError(f"host {host.name} is listed twice")
         found[host.name] = host
     return list(found.values())
 
@@ -299,7 +299,7 @@ def _ids(host: str, devices: Any) -> tuple[int, ...]:
     ids = tuple(whole_number(f"host {host}: device id", device.get("id") if isinstance(device, Mapping) else device) for device in devices)
     bad = sorted({device for device in ids if not 0 <= device <= MAX_DEVICE_ID or ids.count(device) > 1})
     if bad:
-        raise InputError(f"host {host}: device id {bad[0]} stands twice, or is not in 0 to {MAX_DEVICE_ID}")
+        raise InputError(f"host {host}: device id {bad[0]} is listed twice, or is not in 0 to {MAX_DEVICE_ID}")
     return ids
 
 
@@ -314,7 +314,7 @@ def _written(host: str, config: Any) -> tuple[dict[int, DeviceConfig], dict[int,
         where = f"config[{index}].settings" if for_file else f"config[{index}]"
         device = whole_number(f"host {host}: config[{index}].id", entry.get("id"))
         if device in found[for_file]:
-            raise InputError(f"host {host}: config[{index}]: NPU {device} stands in {found[for_file][device].where} already")
+            raise InputError(f"host {host}: config[{index}]: NPU {device} is already in {found[for_file][device].where}")
         if for_file:
             options = {option: settings[key] for option, key in FILE_KEYS.items() if settings.get(key)}
         else:

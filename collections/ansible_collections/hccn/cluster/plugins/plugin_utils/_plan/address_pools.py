@@ -150,7 +150,7 @@ def _inside(fields: Mapping[str, Any], key: str, network: Any, where: str) -> An
         return None
     address = _address(fields[key], f"{where}.{key}")
     if address not in network:
-        raise InputError(f"{where}.{key}: {address} lies outside {network}")
+        raise InputError(f"{where}.{key}: {address} is outside {network}")
     return address
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ...module_utils._core.errors import InputError
-from ...module_utils._core.foreign_text import has_template
+from ...module_utils._core.untrusted_text import has_template
 from ...module_utils._core.numbers import is_count
 from ...module_utils._core.problems import Problem, as_dicts
 from ...module_utils._core.words import printable
@@ -52,7 +52,7 @@ def adopt(info: Any, file: Any) -> dict[str, Any]:
             network.append({"id": device["id"], **addresses})
         if settings:
             made.append({"id": device["id"], "settings": settings})
-    problems += [Problem("absent_device", "warning", "it is not adopted: this host has no such NPU", device=device) for device in found]
+    problems += [Problem("absent_device", "warning", "it is not adopted: the host does not have this NPU", device=device) for device in found]
     state, hindrances = _tls(devices, {entry["device"]: entry["value"] for entry in reversed(file["settings"]) if entry["key"] == TLS_KEY})
     variables = {"bring_up_tls_state": state, "bring_up_network": network, "bring_up_config": made}
     return {"variables": variables, "problems": _known(file) + as_dicts(problems + hindrances)}
@@ -82,11 +82,11 @@ def config_of(settings: Iterable[Mapping[str, Any]]) -> tuple[list[dict[str, Any
 
 def _part(result: Any, key: str, module: str) -> Sequence[Any]:
     if not isinstance(result, Mapping) or not isinstance(result.get(key), Sequence) or isinstance(result[key], str):
-        raise InputError(f"this is no result of {module}: it has no {key}", "give what the task registered")
+        raise InputError(f"this is not a result of {module}: it has no {key}", "pass the registered result of the task")
     entries = list(result[key])
     for entry in entries:
         if not isinstance(entry, Mapping) or not _is_entry(entry, module):
-            raise InputError(f"this is no result of {module}: its {key} hold {printable(entry, 80)!r}", "give what the task registered")
+            raise InputError(f"this is not a result of {module}: its {key} contain {printable(entry, 80)!r}", "pass the registered result of the task")
     return entries
 
 
@@ -104,14 +104,14 @@ def _is_id(value: Any) -> bool:
 
 
 def _known(file: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the problems that hccn_conf found. It does not report what it would repair, so that is found in its diff."""
+    """Return the problems that hccn_conf found. It does not report faults that it would repair, so these are read from its diff."""
     problems, diff = file.get("problems"), file.get("diff")
     known = [dict(problem) for problem in problems if isinstance(problem, Mapping) and isinstance(problem.get("message"), str)
              and problem.get("rule") != "absent_device"] if isinstance(problems, (list, tuple)) else []
     before = str((diff.get("before") if isinstance(diff, Mapping) else None) or "")
     if "\0" in before:
         known += as_dicts([Problem(conf.NUL_BYTES, "warning", "the file holds NUL bytes, left by a write that was cut off: bring_up will remove them")])
-    elif not conf.ends_well(before):
+    elif not conf.ends_in_newline(before):
         known += as_dicts([Problem("final_newline", "warning", "the last line of the file has no newline: bring_up will add it")])
     return known
 
@@ -126,7 +126,7 @@ def _refused(device: int, key: str, value: str) -> Problem | None:
     if has_template(key) or has_template(value):
         return Problem("template", "error", f"{where} is not taken: the inventory would read it as a template", device=device)
     try:
-        declare.wishes({"state": "present", "settings": None, "config": [{"id": device, "settings": {key: value}}]}, ())
+        declare.declared_keys({"state": "present", "settings": None, "config": [{"id": device, "settings": {key: value}}]}, ())
     except InputError as error:
         return Problem("invalid_value", "error", f"{where} is not taken: {error.message.partition(': ')[2]}", device=device)
     return None
@@ -183,12 +183,12 @@ def _tls(devices: Sequence[Mapping[str, Any]], in_file: Mapping[int, str]) -> tu
     for device, enabled in flags.items():
         value = in_file.get(device)
         if enabled is not None and value != str(int(enabled)):
-            problems.append(Problem("differs", "error", f"the TLS switch is {'on' if enabled else 'off'} on the device and "
+            problems.append(Problem("differs", "error", f"the TLS flag is {'on' if enabled else 'off'} on the device and "
                                     f"{'not set' if value is None else repr(value)} in the file: not taken", device=device))
     if not problems and len(set(flags.values())) > 1:
         on = ", ".join(str(device) for device, enabled in flags.items() if enabled)
-        problems.append(Problem("tls_differs", "error", f"the TLS switch is on for NPU {on} and off for the others: not taken",
-                                hint="NPUs with different switches cannot connect: run the playbook hccn.cluster.tls"))
+        problems.append(Problem("tls_differs", "error", f"the TLS flag is on for NPU {on} and off for the others: not taken",
+                                hint="NPUs with different TLS flags cannot connect: run the playbook hccn.cluster.tls"))
     if problems:
         return "unchanged", problems
     return ("enabled" if next(iter(flags.values())) else "disabled"), []
@@ -200,6 +200,6 @@ def _unread_flags(devices: Sequence[Mapping[str, Any]]) -> list[Problem]:
     for device in devices:
         tls = device.get("tls") or {}
         if tls.get("enabled") is None:
-            reason = str(tls.get("reason") or "it was not asked for")
+            reason = str(tls.get("reason") or "device_info was not asked for it")
             reasons.setdefault(WHY_UNREAD.get(reason, reason), []).append(str(device["id"]))
-    return [Problem("tls_unknown", "warning", f"the TLS switch of NPU {', '.join(ids)} was not read: {reason}") for reason, ids in reasons.items()]
+    return [Problem("tls_unknown", "warning", f"the TLS flag of NPU {', '.join(ids)} was not read: {reason}") for reason, ids in reasons.items()]

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""The hosts whose addresses bring_up plans together. A host that answers oddly costs no other host its addresses."""
+"""The hosts whose addresses bring_up plans together. A malformed answer of a host does not affect the addresses of other hosts."""
 
 from __future__ import annotations
 

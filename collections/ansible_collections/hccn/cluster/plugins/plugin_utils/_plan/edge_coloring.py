@@ -17,7 +17,7 @@ Vertex = TypeVar("Vertex", bound=Hashable)
 
 def color_edges(edges: Sequence[tuple[Vertex, Vertex]]) -> list[int]:
     """Return the color of each edge, from 0; the colors with more edges come first. No edge may occur twice, in either direction."""
-    degrees = Counter(end for edge in edges for end in edge)
+    degrees = Counter(vertex for edge in edges for vertex in edge)
     colors = _EdgeColoring(degrees, max(degrees.values(), default=0) + 1)
     for one, other in edges:
         colors.add(one, other)
@@ -72,7 +72,7 @@ class _EdgeColoring(Generic[Vertex]):
             following = self._at[vertex][color]
             path.append((vertex, following, color))
             vertex, color = following, second if color == first else first
-        for one, other, _colour in path:
+        for one, other, _color in path:
             self._clear(one, other)
         for one, other, color in path:
             self._set(one, other, second if color == first else first)

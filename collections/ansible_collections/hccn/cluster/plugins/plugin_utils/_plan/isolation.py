@@ -3,9 +3,9 @@
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
 """Plan further rounds that isolate the bad NPU of a bad pair, or show that the path is bad instead.
 
-A pair is bad if one of its NPUs is. So a good pair proves both of its NPUs good, and an NPU that is bad with a proven good one is bad itself. After a round
-of disjoint pairs, each NPU that is not proven meets a proven good one. If at most a quarter of the NPUs is bad, there are enough proven ones for a single
-round (with an odd number of NPUs one of them rested, and up to (NPUs - 3) / 4 bad ones always fit).
+A pair is bad if one of its NPUs is. So a good pair proves both of its NPUs good, and an NPU that is bad with a proven good one is bad itself. After a round of
+disjoint pairs, each NPU that is not proven is measured with a proven good one. If at most a quarter of the NPUs is bad, there are enough proven ones for a
+single round (with an odd number of NPUs one of them rested, and up to (NPUs - 3) / 4 bad ones always fit).
 """
 
 from __future__ import annotations
@@ -82,14 +82,14 @@ def isolation_rounds(plan: Mapping[str, Any], states: Mapping[str, str], seed: i
 
 def retest(plan: Mapping[str, Any], pairs: Iterable[str], states: Mapping[str, str], seed: int = 0, qps: int = RETEST_QPS) -> Retest:
     """Return rounds that show whether the path of these pairs is bad: the pairs with more queue pairs, their NPUs with other proven partners if there are
-    any, and the pairs as they were.
+    any, and the pairs with the same options.
 
     A source stays a source and a target a target, since an NPU may be bad in one direction only. Partners on the same leaf are preferred, since no path
     between leaves is involved there.
 
-    The path is bad if both NPUs are good with others and the pair is bad again. If the pair is good with more queue pairs and bad as it was, one of
-    several links of the path is bad. If it is good as it was, the fault comes and goes, or was elsewhere. Raises InputError for an id that is not in the
-    plan.
+    The path is bad if both NPUs are good with others and the pair is bad again. If the pair is good with more queue pairs and bad with the same options, one of
+    several links of the path is bad. If it is good with the same options, the fault is intermittent, or was elsewhere. Raises InputError for an id that is not
+    in the plan.
     """
     wanted = set(pairs)
     found = {name: pair for name, pair in pairs_of(plan) if name in wanted}

@@ -70,7 +70,7 @@ def measurable(hosts: Iterable[str], variables: Callable[[str], Mapping[str, Any
         if len(owners) > 1:
             for npu in owners:
                 others = some([str(other) for other in owners[:NAMED + 1] if other is not npu], NAMED, len(owners) - 1)
-                why = f"its address {npu.entry['address']} is also that of {others}; which of them is right cannot be known"
+                why = f"its address {npu.entry['address']} is also that of {others}; it is unknown which of them is right"
                 reasons[npu.host].append(_reason(npu.host, npu.entry["id"], ADDRESS_DUPLICATE, why))
                 npus[npu.host].remove(npu)
     for host, mine in npus.items():
@@ -99,7 +99,8 @@ def _npus(host: str, answer: Any, allow_busy: bool) -> tuple[list[_Npu], list[Re
     """Return the NPUs that can be measured according to the answer of their host, and the reasons for the others."""
     devices = answer.get("devices") if isinstance(answer, Mapping) else None
     if not isinstance(devices, Sequence) or isinstance(devices, str) or len(devices) > MOST_DEVICES:
-        return [], [_reason(host, None, ANSWER_NOT_UNDERSTOOD, f"the probe answered {printable(answer, LONGEST_VALUE)!r}, in which devices is no list of NPUs")]
+        why = f"the probe answered {printable(answer, LONGEST_VALUE)!r}, whose devices are not a list of NPUs"
+        return [], [_reason(host, None, ANSWER_NOT_UNDERSTOOD, why)]
     good: list[_Npu] = []
     reasons: list[Reason] = []
     ids = [_id(device) for device in devices]
@@ -138,7 +139,7 @@ def _why_not(device: Mapping[str, Any], allow_busy: bool) -> tuple[str, str] | N
     if address in (None, ""):
         return ADDRESS_NOT_SET, "it has no address"
     if not isinstance(address, str) or ip_text(str(address)) is None:
-        return ADDRESS_INVALID, f"its address {printable(address, LONGEST_VALUE)!r} is no IP address"
+        return ADDRESS_INVALID, f"its address {printable(address, LONGEST_VALUE)!r} is not an IP address"
     processes = device.get("processes")
     if processes and not allow_busy:
         pids = [printable(one.get("pid"), 12) if isinstance(one, Mapping) else "?" for one in processes] if isinstance(processes, (list, tuple)) else ["?"]

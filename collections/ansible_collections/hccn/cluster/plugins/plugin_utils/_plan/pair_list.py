@@ -35,7 +35,7 @@ def rounds_of_pairs(pairs: Any, hosts: Sequence[PlanHost], rails: Collection[int
             key = frozenset(pair)
             earlier = [batch[key] for batch in batches if key in batch]
             if pair in earlier or len(earlier) == len(batches):
-                raise InputError(f"pairs: {_text(pair[0])} to {_text(pair[1])} stands twice")
+                raise InputError(f"pairs: {_text(pair[0])} to {_text(pair[1])} is listed twice")
             batches[len(earlier)][key] = pair
     return [one for batch in batches for one in edge_colored_rounds(list(batch.values()))]
 
@@ -85,10 +85,10 @@ def _pairs(entry: Any, known: Mapping[str, PlanHost], rails: Collection[int]) ->
     if isinstance(entry, Mapping):
         one, other = (_npu(entry.get(side), side, known) for side in ("source", "target"))
         if one[0] == other[0]:
-            raise InputError(f"pairs: both ends lie on {one[0]}")
+            raise InputError(f"pairs: both NPUs are on {one[0]}")
         return [(one, other)]
     if not isinstance(entry, Sequence) or isinstance(entry, str) or len(entry) != 2:
-        raise InputError(f"pairs: {entry!r} is no pair", "give two hosts, or source and target with host and device each")
+        raise InputError(f"pairs: {entry!r} is not a pair", "give two hosts, or source and target with host and device each")
     source, target = (_host(name, known) for name in entry)
     if source is target:
         raise InputError(f"pairs: {source.name} is paired with itself")

@@ -68,7 +68,7 @@ def make_plan(hosts: Any, plan: str = QUICK, seed: int = 0, rails: Iterable[int]
         body = _scheduled_body(plan, known, known_groups, used, seed, adaptive, budget, seconds_per_pair)
     if not body.covered.devices:
         if not allow_empty:
-            raise InputError("no two of the hosts have a device with the same id" + ("" if wanted is None else " among the rails asked for"))
+            raise InputError("no two of the hosts have a device with the same id" + ("" if wanted is None else " among the requested rails"))
         body = _empty_body()
     kinds = (plan_coverage.kind_of(known_groups[host.name], host.devices, used) for host in known)
     possible = plan_coverage.possible(kinds, plan == DEVICES or body.crosses_rails())
@@ -132,7 +132,7 @@ def _empty_body() -> _Body:
 def _scheduled_body(plan: str, hosts: Sequence[PlanHost], groups: Mapping[str, Groups], rails: Sequence[int], seed: Any, adaptive: bool,
                     budget: float | None, seconds: float) -> _Body:
     if not rails:
-        raise InputError("no two of the hosts have a device with the same id among the rails asked for")
+        raise InputError("no two of the hosts have a device with the same id among the requested rails")
     data = make_schedule(plan, hosts, groups, rails, seed, adaptive)
     by_name = {host.name: host for host in hosts}
     whole = parse_schedule(data, by_name)

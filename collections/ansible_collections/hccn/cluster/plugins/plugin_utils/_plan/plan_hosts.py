@@ -55,7 +55,7 @@ def _unique(what: str, owned: Iterable[tuple[str, str]]) -> None:
     seen: dict[str, str] = {}
     for value, owner in owned:
         if value in seen:
-            raise InputError(f"{what} {value} stands twice: {seen[value]} and {owner}")
+            raise InputError(f"{what} {value} is used twice: {seen[value]} and {owner}")
         seen[value] = owner
 
 
@@ -68,7 +68,7 @@ def _host(entry: Any) -> PlanHost:
         raise InputError(f"host {name} has no control_address")
     port = whole_number(f"host {name}: control_port", entry.get("control_port"))
     if not 1 <= port <= 65535:
-        raise InputError(f"host {name} has the control_port {port}, which is none")
+        raise InputError(f"host {name} has the control_port {port}, which is not in 1 to 65535")
     return PlanHost(name, devices, str(entry["control_address"]), port, entry)
 
 
@@ -81,7 +81,7 @@ def _devices(host: str, entries: Any) -> dict[int, str]:
             raise InputError(f"host {host}: a device is not a dictionary: {entry!r}")
         device = whole_number(f"host {host}: device id", entry.get("id"))
         if not 0 <= device <= MAX_DEVICE_ID or device in devices:
-            raise InputError(f"host {host}: device id {device} stands twice, or is not in 0 to {MAX_DEVICE_ID}")
+            raise InputError(f"host {host}: device id {device} is listed twice, or is not in 0 to {MAX_DEVICE_ID}")
         address = ip_text(str(entry.get("address")))
         if address is None:
             raise InputError(f"host {host} npu {device} has no IP address: {entry.get('address')!r}", "set one with device_network")

@@ -31,7 +31,7 @@ Reason = Mapping[str, Any]
 
 
 def plan_record(run_id: str, plan: Mapping[str, Any], hosts: Iterable[str] = (), left_out: Sequence[Reason] = (), text: Sequence[str] = (),
-         second_look_of: str | None = None) -> Record:
+                confirmation_of: str | None = None) -> Record:
     """Return the record of a plan. ``hosts``: all hosts that were requested. ``left_out``: NPUs, each with host, device, code and message."""
     schedule, topology = schedule_of(plan), topology_of(plan)
     order = list(schedule.order) if schedule else list(plan["hosts"])
@@ -41,7 +41,7 @@ def plan_record(run_id: str, plan: Mapping[str, Any], hosts: Iterable[str] = (),
         "plan": plan.get("plan"), "text": list(text), "pairs": summary.get("pairs", sum(map(len, plan.get("rounds", ())))),
         **{key: summary[key] for key in ("rounds", "minutes", "seconds_per_pair", "covers", "sees", "leaves") if key in summary},
         **({"cut": summary["left_out"]} if "left_out" in summary else {}),
-        **({"second_look_of": second_look_of} if second_look_of else {}),
+        **({"confirmation_of": confirmation_of} if confirmation_of else {}),
         "left_out": _reasons(left_out), "hosts_left_out": {"count": len(absent), "names": absent[:MOST_NAMES]},
         "topology": _wiring(topology, order), **_groups(topology, order), **_rule(plan, schedule, order),
     }
@@ -123,7 +123,7 @@ class PlanRecord:
         first = samples[0] if isinstance(samples, list) and samples else None
         self.sample: Record = first if isinstance(first, dict) else {}
         self.hosts = [str(host) for host in hosts] if isinstance(hosts, list) else []
-        self.is_confirmation_run = "second_look_of" in self.sample
+        self.is_confirmation_run = "confirmation_of" in self.sample
 
     def wired(self) -> list[tuple[str, int, str | None, str | None]]:
         """Return host, id, leaf and the source of the leaf of each NPU in the plan."""
@@ -131,7 +131,7 @@ class PlanRecord:
             topology = self.sample["topology"]
             kinds = [[(int(device), topology["leaves"][known[1]] if len(known) > 1 else None, known[2] if len(known) > 2 else None)
                       for device, known in kind.items()] for kind in topology["kinds"]]
-            return [(host, device, leaf, told) for host, number in zip(self.hosts, topology["of"]) for device, leaf, told in kinds[number]]
+            return [(host, device, leaf, source) for host, number in zip(self.hosts, topology["of"]) for device, leaf, source in kinds[number]]
         except (AttributeError, IndexError, KeyError, TypeError, ValueError):
             return []
 

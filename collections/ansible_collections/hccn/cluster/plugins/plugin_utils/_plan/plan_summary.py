@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""Summarise what a plan costs, what it covers, and which faults it can find."""
+"""Summarise the cost of a plan, its coverage, and the faults that it can find."""
 
 from __future__ import annotations
 
@@ -71,18 +71,18 @@ def _invisible(plan: str, summary: Mapping[str, Any]) -> dict[str, str]:
         return dict.fromkeys(CLASSES, "no pair is measured")
     blind = {}
     if summary["hosts"] == 2:
-        blind["node"] = blind["device"] = "of two hosts, nobody can tell which one is slow"
+        blind["node"] = blind["device"] = "with two hosts, it cannot be determined which one is slow"
     elif summary["rounds"] < 2 and not summary["adaptive"]:
-        blind["node"] = blind["device"] = "one round does not tell the two ends of a pair apart"
+        blind["node"] = blind["device"] = "one round cannot distinguish the two NPUs of a pair"
     elif plan == "pairs":
-        blind["node"] = blind["device"] = "a given list need not have a second partner for each end"
+        blind["node"] = blind["device"] = "a given list need not have a second partner for each NPU"
     if len(summary["rails"]) < 2:
         blind["rail"] = "there is no other rail to compare with"
     leaves, pairs = summary["leaves"], summary["covers"].get("leaf_pairs")
     if pairs is None:
         blind["leaf"] = "no leaf is known"
     elif leaves < 3:
-        blind["leaf"] = "only one leaf is known" if leaves == 1 else "of two leaves, neither can be told from the path between them"
+        blind["leaf"] = "only one leaf is known" if leaves == 1 else "with two leaves, a leaf cannot be distinguished from the path between them"
     elif pairs["planned"] < pairs["possible"]:
         blind["leaf"] = f"{pairs['planned']} of {pairs['possible']} pairs of leaves are measured"
     if pairs is not None and leaves > 1 and pairs["planned"] < pairs["possible"]:

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""Convert what a host saved before a change to the options of the modules that restore it. The saved record is untrusted data and is checked."""
+"""Convert the state that a host saved before a change to options of the modules that restore it. The saved state is untrusted data and is checked."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ...module_utils._core.problems import Problem, as_dicts
 from ...module_utils._device import conf
 from ...module_utils._device.network_config import OPTIONS, settable
 from ...module_utils._device.network_items import canonical
-from ...module_utils._device.previous import SCHEMA
+from ...module_utils._device.saved_state import SCHEMA
 from .adoption import config_of
 
 _TIME = re.compile(r"[0-9TZ:.-]{1,30}")
@@ -33,9 +33,9 @@ def restore_options(saved: Any, settings: Sequence[Mapping[str, Any]] = (), devi
     """
     saved = _parsed(saved) if isinstance(saved, str) else saved
     if not isinstance(saved, Mapping) or saved.get("schema") != SCHEMA:
-        raise InputError(f"what was saved is not of the schema {SCHEMA}", "it was made by another version, or is another file")
+        raise InputError(f"the saved state does not have the schema {SCHEMA}", "another version saved it, or it is another file")
     if not _TIME.fullmatch(str(saved.get("saved_at"))):
-        raise InputError("what was saved as saved_at is no time")
+        raise InputError("saved_at of the saved state is not a time")
     text = saved.get("hccn_conf")
     present, problems = config_of({"device": one.device, "key": one.key, "value": one.value} for one in conf.settings(str(text or "")))
     entries = _entries(saved, "network")
@@ -63,7 +63,7 @@ def _entries(saved: Mapping[str, Any], key: str) -> list[dict[str, Any]]:
     entries = saved.get(key) or []
     if not isinstance(entries, Sequence) or isinstance(entries, str) or any(
             not isinstance(entry, Mapping) or type(entry.get("id")) is not int for entry in entries):
-        raise InputError(f"what was saved as {key} is not a list of entries with id")
+        raise InputError(f"{key} of the saved state is not a list of entries with id")
     return [dict(entry) for entry in entries]
 
 
@@ -81,13 +81,13 @@ def _is_option(option: str, value: Any) -> bool:
 
 
 def _network(entries: Sequence[Mapping[str, Any]]) -> tuple[list[dict[str, Any]], list[Problem], list[str]]:
-    """Return ``config`` of device_network, problems for what it cannot restore, and sentences about addresses among that."""
+    """Return ``config`` of device_network, problems for options that it cannot restore, and sentences about addresses that it cannot restore."""
     config, problems, missing = [], [], []
     for whole in entries:
         device, entry = whole["id"], {option: value for option, value in whole.items() if option != "id"}
         odd = [option for option, value in entry.items() if option not in OPTIONS or not _is_option(option, value)]
         if odd:
-            raise InputError(f"what was saved of NPU {device} is no option of device_network: {', '.join(map(ascii, odd))}")
+            raise InputError(f"the saved state of NPU {device} has options or values that device_network does not take: {', '.join(map(ascii, odd))}")
         if isinstance(entry.get("dscp_to_tc"), Mapping):
             entry["dscp_to_tc"] = {dscp: tc for dscp, tc in entry["dscp_to_tc"].items() if tc is not None} or None
         values, faults = settable(entry)
@@ -96,7 +96,7 @@ def _network(entries: Sequence[Mapping[str, Any]]) -> tuple[list[dict[str, Any]]
         problems += [Problem("not_settable", "error", f"{option}: {wrong}", device=device) for option, wrong in faults
                      if option not in ("address", "netmask")]
         if "address" in entry and entry["address"] is None:
-            problems.append(Problem("no_address", "warning", f"NPU {device} had no address and keeps the one that it has: hccn_tool cannot take it away",
+            problems.append(Problem("no_address", "warning", f"NPU {device} had no address and keeps the one that it has: hccn_tool cannot remove it",
                                     device=device))
     return config, problems, missing
 
@@ -111,7 +111,7 @@ def _unsaved(entries: Sequence[Mapping[str, Any]], text: str, settings: Sequence
         if number in known or address is None or number not in now or canonical(now[number]) != canonical(str(address)):
             continue
         if before is None or canonical(before) != canonical(str(address)):
-            old = "" if before is None else f" (hccn.conf said {ascii(before)[1:-1]})"
+            old = "" if before is None else f" (hccn.conf had {ascii(before)[1:-1]})"
             yield (f"NPU {number}: its address was changed to {canonical(str(address))}, but the address that it had before was not saved{old}. "
                    "Set it with device_network.")
 

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""What an operator reads of a plan before it runs: its cost, what it can detect, and why it cannot be run as asked."""
+"""Describe a plan before it runs: its cost, the faults that it can detect, and why it cannot run with the given settings."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ def _refusals(seconds: float, settings: Settings) -> Iterator[str]:
         yield f"check_fabric_line_rate_floor is {settings.line_rate_floor}, neither 0 nor a number below 1 such as 0.9"
     timeout = int(_number(settings.timeout_s))
     if timeout and timeout < seconds:
-        yield (f"the plan takes about {round(seconds, 1)} s, longer than check_fabric_timeout with {settings.timeout_s} s: raise it, "
-               "or bound the plan by check_fabric_budget")
+        yield (f"check_fabric_timeout is {settings.timeout_s} s but the plan needs about {round(seconds, 1)} s: raise it, "
+               "or limit the plan with check_fabric_budget")
 
 
 def _number(value: Any) -> float:
-    """Return 0 for what is no number, as the filter ``float`` does."""
+    """Convert a number as the filter ``float`` does: return 0 for anything else."""
     try:
         return float(value)
     except (TypeError, ValueError):
@@ -67,8 +67,8 @@ def _cost(name: str, summary: Mapping[str, Any], settings: Settings) -> str:
 
 def _detects(summary: Mapping[str, Any]) -> str:
     sees = summary["sees"]
-    limits = [f"Not a {fault}: {reason}." for fault, reason in sees["not"].items()]
+    limits = [f"Cannot detect a slow {fault}: {reason}." for fault, reason in sees["not"].items()]
     if "left_out" in summary:
         limits.append(f"The budget leaves out {summary['left_out']['rounds']} rounds.")
-    return (f"Can tell what is slow: {', '.join(sees['classes']) or 'nothing'}. An NPU that is {sees['smallest_drop_percent']['npu']} % slower would be seen "
-            f"where measurements vary by {sees['spread_percent']} %. {' '.join(limits)}")
+    return (f"Can detect slow components: {', '.join(sees['classes']) or 'none'}. An NPU that is {sees['smallest_drop_percent']['npu']} % slower is detected "
+            f"if measurements vary by {sees['spread_percent']} %. {' '.join(limits)}")

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...module_utils._core.errors import InputError
-from ...module_utils._core.foreign_text import has_template
+from ...module_utils._core.untrusted_text import has_template
 from ...module_utils._core.words import LONGEST_NAME, printable
 from .input_numbers import whole_number
 from .plan_hosts import PlanHost

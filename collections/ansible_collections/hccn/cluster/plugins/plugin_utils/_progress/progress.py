@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from ...module_utils._core.words import LONGEST_TEXT, SHOWN, printable, some
 
-NOT_UNDERSTOOD = "its answer is not as rdma_perf_info returns it"
+NOT_UNDERSTOOD = "its answer does not have the format of rdma_perf_info"
 
 STALE_SECONDS = 30.0
 HOSTS_A_SECOND = 10
@@ -86,9 +86,9 @@ def line(fabric: Mapping[str, Any], whole: Extent) -> str:
     slowest = fabric.get("slowest")
     if slowest:
         parts.append(f"slowest {slowest['value']:.3g} {slowest['unit']} ({slowest['source']} to {slowest['target']})")
-    parts.append("over" if fabric["over"] else _left(fabric, whole))
+    parts.append("finished" if fabric["over"] else _left(fabric, whole))
     unheard = fabric["hosts"] - fabric["hosts_heard"]
-    return "; ".join(filter(None, [", ".join(parts), _silent(fabric), f"{unheard} hosts have not begun" if unheard and not fabric["over"] else ""]))
+    return "; ".join(filter(None, [", ".join(parts), _silent(fabric), f"{unheard} hosts have not started" if unheard and not fabric["over"] else ""]))
 
 
 def _left(fabric: Mapping[str, Any], whole: Extent) -> str:
@@ -96,7 +96,7 @@ def _left(fabric: Mapping[str, Any], whole: Extent) -> str:
     done, open_pairs = fabric["pairs_done"], max(0, whole.pairs - fabric["pairs_done"])
     if done and fabric["seconds"]:
         return f"about {_time(open_pairs * fabric['seconds'] / done)} left"
-    return f"about {_time(whole.rounds * whole.seconds)} left by the plan" if whole.seconds else "time left not known yet"
+    return f"about {_time(whole.rounds * whole.seconds)} left according to the plan" if whole.seconds else "time left unknown"
 
 
 def _time(seconds: float) -> str:
@@ -109,4 +109,4 @@ def _silent(fabric: Mapping[str, Any]) -> str:
     count, names = fabric["hosts_silent"], fabric["silent"]
     if not count:
         return ""
-    return f"no word from {some(names, len(names), count)}"
+    return f"no report from {some(names, len(names), count)}"

@@ -33,7 +33,7 @@ _PLACE = re.compile(r"(?:server_group_list\[(\d{1,9})\]\.)?server_list\[(\d{1,9}
 
 @dataclass(frozen=True)
 class Composed:
-    """A table and its problems. ``failure`` says why the table must not be written, else None. ``table`` is None if it could not be assembled."""
+    """A table and its problems. ``failure`` is the reason why the table must not be written, or None. ``table`` is None if it could not be assembled."""
 
     table: dict[str, Any] | None
     problems: tuple[Problem, ...]
@@ -44,7 +44,7 @@ class Composed:
 
 def compose(options: Options, hosts: HostVars, read_file: Callable[[str], bytes]) -> Composed:
     """Return the checked table. Raises InputError for errors that do not concern a single host."""
-    # Nearly all objects that are made here are needed until the end, so garbage collection, which visits all objects of Ansible, would free little.
+    # Garbage collection visits all objects of Ansible and would free little, since nearly all objects created here are needed until the end.
     collecting = gc.isenabled()
     gc.disable()
     try:
@@ -60,8 +60,8 @@ def _composed(options: Options, hosts: HostVars, read_file: Callable[[str], byte
     else:
         assembly = _from_results(options, hosts)
         if any(problem.severity == "error" for problem in assembly.problems):
-            asked = len(assembly.hosts) + len({problem.host for problem in assembly.problems if problem.severity == "error"}.difference(assembly.hosts))
-            return Composed(None, assembly.problems, failure=printable(assemble.exclusion_message(assembly.problems, asked), LONGEST_FAILURE))
+            requested = len(assembly.hosts) + len({problem.host for problem in assembly.problems if problem.severity == "error"}.difference(assembly.hosts))
+            return Composed(None, assembly.problems, failure=printable(assemble.exclusion_message(assembly.problems, requested), LONGEST_FAILURE))
         version, product = assembly.version, assembly.product
         groups, problems = _in_groups(options, assembly.servers, hosts)
         problems = [*assembly.problems, *problems]
@@ -84,11 +84,12 @@ def _from_results(options: Options, hosts: HostVars) -> assemble.Assembly:
         results = {host: hosts.result(host, options["register_name"]) for host in options["hosts"]}
     elif options["hosts"] is not None:
         results = {host: results.get(host) for host in options["hosts"]}
-    table_options = assemble.TableOptions(options["format"], options["version"], options["devices"], _words(options["host_devices"]), options["levels"])
+    table_options = assemble.TableOptions(options["format"], options["version"], options["devices"], _strings_by_host(options["host_devices"]),
+                                          options["levels"])
     return assemble.assemble(results, lambda host: hosts.addresses(host, options), table_options, expand)
 
 
-def _words(by_host: Mapping[str, Any]) -> dict[str, list[str]]:
+def _strings_by_host(by_host: Mapping[str, Any]) -> dict[str, list[str]]:
     """Return the option ``host_devices`` with lists of strings. A value that is not a list is its only element."""
     return {host: [str(word) for word in (words if isinstance(words, (list, tuple)) else [words])] for host, words in by_host.items()}
 
@@ -105,7 +106,7 @@ def _from_tables(options: Options, hosts: HostVars, read_file: Callable[[str], b
     """Return groups, version, product and problems of tables that are merged or converted to another format."""
     sources = [_source(number, table, read_file) for number, table in enumerate(options["tables"], 1)]
     version = table_merge.version_for(options["format"], options["version"], sources)
-    per_host = _words(options["host_devices"])
+    per_host = _strings_by_host(options["host_devices"])
     groups = table_merge.selected(table_merge.merged(sources, options["format"], version), options["hosts"],
                                   lambda host, present: expand(per_host.get(host) or options["devices"], present))
     groups = tuple(group._replace(servers=tuple(_renamed(server, options) for server in group.servers)) for group in groups)

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""Read from the variables of the hosts what a rank table needs: results of device_info, addresses, racks."""
+"""Read variables of hosts: results of device_info, and the addresses and racks for rank tables."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import Any
 from ansible.errors import AnsibleError
 
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import InputError
-from ansible_collections.hccn.cluster.plugins.module_utils._core.foreign_text import TEMPLATE_MARKS
+from ansible_collections.hccn.cluster.plugins.module_utils._core.untrusted_text import TEMPLATE_MARKS
 from ansible_collections.hccn.cluster.plugins.module_utils._rank_table.assemble import HostAddresses
 from ansible_collections.hccn.cluster.plugins.module_utils._rank_table.json_fields import packed
 
@@ -54,7 +54,7 @@ _TEMPLATES = (*TEMPLATE_MARKS, "#jinja2:")
 def plain(value: Any) -> tuple[Any, bool]:
     """Return a copy of a value and True if it is JSON without templates; otherwise None and False.
 
-    Results of modules are such values. Templating them would visit every element, which takes longer than everything else for all NPUs of a cluster.
+    Results of modules are such values. Templating visits every element, which would take longer than all other work on the NPUs of a cluster.
     """
     if isinstance(value, str):
         return (None, False) if any(mark in value for mark in _TEMPLATES) else (str(value), True)
@@ -138,7 +138,7 @@ class HostVars:
         return self._text(host, racks, "rank_table_rack")
 
     def result(self, host: str, name: str) -> Any:
-        """Return what the host registered as ``name``; None if it has nothing, an InputError if it cannot be read."""
+        """Return the value of the registered variable ``name``; None if the host does not have it, an InputError if it cannot be read."""
         try:
             return self.of(host).get(name) if host in self._hostvars else InputError("not in the inventory")
         except AnsibleError as error:

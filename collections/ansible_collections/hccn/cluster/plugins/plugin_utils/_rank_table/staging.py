@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""Make the table of a task once for all its hosts: the process of the first host makes it, those of the others wait for it.
+"""Make the table of a task once for all its hosts. The process of the first host makes it, and the processes of the others wait for it.
 
 Each host of a task has its own process, so they share the table in files, in the folder that Ansible removes at the end of the run.
 """

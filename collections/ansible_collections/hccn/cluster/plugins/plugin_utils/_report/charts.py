@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""Line charts as SVG: values over runs, collectives over sizes. Axes begin at zero, and no information depends on colour alone."""
+"""Line charts as SVG: values over runs, collectives over sizes. Axes start at zero, and no information depends on colour alone."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class Line:
 
 
 def sizes(lines: Sequence[Line], label: str, unit_of_size: Callable[[float], str]) -> Markup:
-    """Return the chart of values over sizes at equal distances, since the tools double them. ``unit_of_size`` formats a size."""
+    """Return the chart of values by size. Sizes are equally spaced, since the tools double them. ``unit_of_size`` formats a size."""
     found = sorted({size for line in lines for size, _value in line.points})
     axis = Axis.upto(max((value for line in lines for _size, value in line.points), default=0.0))
     width = WIDTH - LEFT - RIGHT

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""Read the conclusion of a run and its findings from its records. If a run concludes twice, the last conclusion counts."""
+"""Read the conclusion and the findings of a run from its records. If a run has several conclusions, the last one counts."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def _findings(record: Record) -> list[Finding]:
 
 
 def _conclusion(sample: Record) -> KeptConclusion | None:
-    """Return the conclusion of a sample, None if a damaged history or a later release left an unknown one."""
+    """Return the conclusion of a sample, None if its result is unknown (a damaged history, or a later release)."""
     result, classes = sample.get("result"), mapping(sample.get("hosts"))
     if result not in RESULTS:
         return None

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""What a run covered of the hosts, and of its plan if the plan was kept."""
+"""Coverage of a run: the measured hosts and pairs, and the results of the planned pairs if the plan is in the history."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from ...module_utils._core.words import some
-from .._history.cells import FAILED, NOT_RUN
+from .._history.pair_results import FAILED, NOT_RUN
 from .._history.reader import Run
 from .._history.runs import MEASURED
 from .._plan.plan_record import PlanRecord
@@ -19,7 +19,7 @@ from .fields import Record, hosts_of, mapping, number, samples, text, unique
 from .heatmaps import PairResults
 
 MOST_EXPANDED = 300_000
-"""Pairs of a plan up to which each is compared; larger plans are only counted."""
+"""Up to this number of pairs, each pair of a plan is compared with the results; larger plans are only counted."""
 MISSING_SHOWN = 20
 
 
@@ -27,8 +27,8 @@ MISSING_SHOWN = 20
 class Planned:
     """The planned pairs of NPUs and their results. ``missing``: the first pairs without any result, if the pairs are known.
 
-    ``left_out``: sentences about NPUs and hosts excluded from the plan, and about rounds that exceeded the budget; ``leaves``, ``super_pods``: how many are
-    known; ``told``: the number of NPUs whose leaf is known, by source.
+    ``left_out``: messages about NPUs and hosts excluded from the plan, and about rounds that exceed the budget. ``leaves``, ``super_pods``: number of known
+    ones. ``told``: number of NPUs whose leaf is known, by source of that knowledge.
     """
 
     plan: str
@@ -47,7 +47,7 @@ class Planned:
 
 @dataclass(frozen=True)
 class Coverage:
-    """``pairs_possible`` counts both directions of a pair of hosts as one; ``notes`` are texts of the plan; ``planned`` is None without a plan."""
+    """Numbers of hosts and pairs. ``pairs_possible`` counts both directions of a pair of hosts as one; ``notes`` are texts of the plan."""
 
     hosts: int
     hosts_measured: int
@@ -68,7 +68,7 @@ class Coverage:
 def build(run: Run, measured: PairResults, hosts: list[str]) -> Coverage:
     """Return the coverage of a run. ``hosts``: all hosts of the run."""
     seen = {host for record in run.records if record.get("kind") in MEASURED and record.get("status") == "ok" for host in _hosts(record)}
-    met = {frozenset((cell.source.host, cell.target.host)) for cell in measured.cells}
+    met = {frozenset((result.source.host, result.target.host)) for result in measured.results}
     met = {pair for pair in met if len(pair) == 2}
     return Coverage(
         hosts=len(hosts),
@@ -76,16 +76,16 @@ def build(run: Run, measured: PairResults, hosts: list[str]) -> Coverage:
         not_measured=unique(set(hosts) - seen),
         pairs_met=len(met),
         pairs_possible=len(hosts) * (len(hosts) - 1) // 2,
-        directions=len(measured.cells),
-        failed=sum(cell.state == FAILED for cell in measured.without),
-        not_run=sum(cell.state == NOT_RUN for cell in measured.without),
+        directions=len(measured.results),
+        failed=sum(result.state == FAILED for result in measured.without_value),
+        not_run=sum(result.state == NOT_RUN for result in measured.without_value),
         notes=_notes(run.records),
         planned=_planned([PlanRecord(record) for record in run.records if record.get("kind") == "plan"], measured),
     )
 
 
 def _hosts(record: Record) -> list[str]:
-    """Return the hosts of a record, of a row of a matrix only those with a value."""
+    """Return the hosts of a record; of a matrix row only those with a value."""
     if record.get("kind") != "matrix":
         return hosts_of(record)
     listed = record.get("hosts")
@@ -105,39 +105,39 @@ def _planned(plans: list[PlanRecord], measured: PairResults) -> Planned | None:
         return None
     wired = plan.wired()
     groups = mapping(plan.sample.get("super_pod")).get("names")
-    count, measured_ones, failed, not_run, missing, known = _became(plan, measured)
+    count, done, failed, not_run, missing, known = _plan_results(plan, measured)
     return Planned(
-        plan=text(plan.sample.get("plan")), pairs=count, measured=measured_ones, failed=failed, not_run=not_run,
-        not_measured=max(0, count - measured_ones - failed - not_run), missing=missing if known else [], left_out=list(_left_out(plan.sample)),
+        plan=text(plan.sample.get("plan")), pairs=count, measured=done, failed=failed, not_run=not_run,
+        not_measured=max(0, count - done - failed - not_run), missing=missing if known else [], left_out=list(_left_out(plan.sample)),
         npus=len(wired), leaves=len({leaf for _host, _device, leaf, _source in wired if leaf is not None}),
         super_pods=len(groups) if isinstance(groups, list) else 0,
         told=dict(sorted(Counter(str(source) for _host, _device, leaf, source in wired if leaf is not None).items())),
     )
 
 
-def _became(plan: PlanRecord, measured: PairResults) -> tuple[int, int, int, int, list[str], bool]:
-    """Return how many pairs were planned, measured, failed and not run, the first of the others, and whether each pair was compared."""
-    done = {(tuple(cell.source), tuple(cell.target)) for found in measured.by_what.values() for cell in found}
+def _plan_results(plan: PlanRecord, measured: PairResults) -> tuple[int, int, int, int, list[str], bool]:
+    """Return the numbers of planned, measured, failed and not run pairs, the first pairs without a result, and whether all pairs were compared."""
+    done = {(tuple(result.source), tuple(result.target)) for found in measured.by_metric.values() for result in found}
     without: dict[Any, str] = {}
-    for cell in measured.without:
-        without.setdefault((tuple(cell.source), tuple(cell.target)), cell.state)
+    for result in measured.without_value:
+        without.setdefault((tuple(result.source), tuple(result.target)), result.state)
     pairs = plan.pairs(MOST_EXPANDED)
     if pairs is None:
         count = int(number(plan.sample.get("pairs")) or 0)
         states = Counter(state for pair, state in without.items() if pair not in done)
         return count, min(count, len(done)), states[FAILED], states[NOT_RUN], [], False
     count = len(pairs)
-    open_ones = [pair for pair in pairs if pair not in done]
-    states = Counter(without.get(pair, "") for pair in open_ones)
-    missing = [" to ".join(f"{host} npu {device}" for host, device in pair) for pair in open_ones if pair not in without]
-    return count, count - len(open_ones), states[FAILED], states[NOT_RUN], missing[:MISSING_SHOWN], True
+    unmeasured = [pair for pair in pairs if pair not in done]
+    states = Counter(without.get(pair, "") for pair in unmeasured)
+    missing = [" to ".join(f"{host} npu {device}" for host, device in pair) for pair in unmeasured if pair not in without]
+    return count, count - len(unmeasured), states[FAILED], states[NOT_RUN], missing[:MISSING_SHOWN], True
 
 
 def _left_out(sample: Record) -> Iterable[str]:
     for one in sample.get("left_out") or () if isinstance(sample.get("left_out"), list) else ():
         npus = mapping(one).get("npus")
-        ends = [end for end in npus if isinstance(end, list) and len(end) == 2] if isinstance(npus, list) else []
-        names = [str(host) if device is None else f"{host} npu {device}" for host, device in ends]
+        endpoints = [npu for npu in npus if isinstance(npu, list) and len(npu) == 2] if isinstance(npus, list) else []
+        names = [str(host) if device is None else f"{host} npu {device}" for host, device in endpoints]
         count = int(number(mapping(one).get("count")) or len(names))
         yield f"{some(names, len(names), count)}: {text(mapping(one).get('message'))}"
     absent = mapping(sample.get("hosts_left_out")).get("names")
@@ -146,7 +146,7 @@ def _left_out(sample: Record) -> Iterable[str]:
         yield f"{some(list(map(str, absent)), len(absent), count)}: not in the plan"
     cut = mapping(sample.get("cut"))
     if cut:
-        yield f"{text(cut.get('rounds'))} rounds, {text(cut.get('pairs'))} pairs: the budget did not reach so far"
+        yield f"{text(cut.get('rounds'))} rounds, {text(cut.get('pairs'))} pairs: excluded, the plan exceeds its budget"
 
 
 def _notes(records: list[Record]) -> list[str]:

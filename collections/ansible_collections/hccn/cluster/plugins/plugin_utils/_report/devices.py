@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""The NPUs of a run: TLS, link, health, optics and counters, and which values are unusual."""
+"""The state of the NPUs of a run: TLS, link, health, optics and counters, with unusual values marked."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from .fields import Record, error_of, flag, host_of, mapping, number, samples, text, unique
 
 LISTED = 64
-"""NPUs up to which all are listed; of more, only the unusual ones."""
+"""Up to this number of NPUs, all are listed; of more, only those with unusual values."""
 WATCHED = ("roce_new_pkt_rty_num", "mac_rx_fcs_err_pkt_num", "roce_rx_err_pkt_num", "roce_tx_err_pkt_num", "mac_rx_bad_pkt_num", "mac_tx_bad_pkt_num",
            "roce_out_of_order_num")
 """Counters that should not grow: retransmissions and damaged packets."""
@@ -24,7 +24,7 @@ LOW_LIGHT = 0.5
 
 @dataclass(frozen=True)
 class Device:
-    """The last state of an NPU; texts are empty for what was not read.
+    """The last state of an NPU. Texts of values that were not read are empty.
 
     ``counters``: those of WATCHED that are not 0 or that grew during the run, as ``name 7`` or ``name +7``. ``odd``: the columns with unusual values.
     """
@@ -69,7 +69,7 @@ class Devices:
 
 
 def build(records: list[Record]) -> Devices:
-    """Return the NPUs of ``records`` of kind device, in the order they were kept. Values that a later record lacks come from earlier ones."""
+    """Return the NPUs of device ``records``, in the order of the history. A value that a later record lacks is taken from an earlier one."""
     first: dict[tuple[str, str], Record] = {}
     last: dict[tuple[str, str], Record] = {}
     merged: dict[tuple[str, str], Record] = {}
@@ -114,14 +114,14 @@ def _device(name: str, record: Record, seen: Record, first: Record | None, light
     downs = number(mapping(seen.get("link_changes")).get("downs"))
     error = error_of(record)["message"]
     tls, link, health = flag(seen.get("tls")), text(seen.get("link")), text(seen.get("health"))
-    odd = [key for key, stands_out in (
+    odd = [key for key, unusual in (
         ("tls", bool(tls) and bool(usual_tls) and tls != usual_tls),
         ("link", link.lower() not in ("", "up")),
         ("health", health.lower() not in ("", "success")),
         ("optics", received is not None and light is not None and received < LOW_LIGHT * light),
         ("counters", bool(counters)),
         ("errors", bool(error)),
-    ) if stands_out]
+    ) if unusual]
     return Device(
         id=name,
         address=text(seen.get("address") or mapping(record.get("source")).get("address")),
@@ -148,7 +148,7 @@ def _median_light(seen: Iterable[Record]) -> float | None:
 
 
 def _counters(now: Record, first: Record | None) -> list[str]:
-    """Return the growth of the counters during the run, their values if they were read only once."""
+    """Return the growth of the counters during the run, or their values if they were read only once."""
     found = []
     for name in WATCHED:
         value, before = number(now.get(name)), number((first or {}).get(name))

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""The page as JSON for other programs (schema hccn.cluster/report/1, see docs/schemas)."""
+"""Render the page as JSON for other programs (schema hccn.cluster/report/1, see docs/schemas)."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def document(page: Page) -> dict[str, Any]:
                    "source_median": row.source_median, "target_median": row.target_median, "reverse": row.reverse} for row in page.worst],
         "maps": [_map(found) for found in (page.maps.pairs, page.maps.rails, page.maps.leaves) if found] if page.maps else [],
         "regressions": [found.as_dict() for found in page.regressions],
-        "trends": [{**as_fields(trend.group), "end": trend.end, "worse": trend.worse, "limit": trend.limit,
+        "trends": [{**as_fields(trend.group), "end": trend.endpoint, "worse": trend.worse, "limit": trend.limit,
                     "baseline": trend.baseline.median if trend.baseline else None, "points": [asdict(point) for point in trend.points]}
                    for trend in page.trends],
         "collectives": [asdict(run) for run in page.collectives],
@@ -54,7 +54,7 @@ def document(page: Page) -> dict[str, Any]:
 
 
 def _map(found: Map) -> dict[str, Any]:
-    """Return a map; ``values`` is null for cells that failed or were not measured, ``failed`` lists the positions of the former."""
+    """Return a map. ``values`` has null for cells that failed or were not measured; ``failed`` lists the positions of failed cells."""
     failed = [[row, column] for row, line in enumerate(found.states) for column, state in enumerate(line) if state == FAILED]
     return {"name": found.name, "rows": found.rows, "columns": found.columns, "unit": found.unit, "expected": found.expected.value,
             "basis": found.expected.basis, "values": found.values, "failed": failed}

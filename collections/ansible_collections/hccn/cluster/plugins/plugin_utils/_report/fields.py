@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""Safe access to the fields of records, since a history may contain records of other programs."""
+"""Access fields of records safely, since a history may contain records of other programs."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def hosts_of(record: Record) -> list[str]:
 
 
 def endpoint(end: Any) -> str:
-    """Return the name of an end of a measurement: ``n1 npu 3``, ``n1 mlx5_0``, ``n1``, else its address."""
+    """Return the name of the source or target of a record: ``n1 npu 3``, ``n1 mlx5_0``, ``n1``, else its address."""
     fields = mapping(end)
     host, device = text(fields.get("host")), fields.get("device")
     name = f"npu {device}" if isinstance(device, int) else text(device)

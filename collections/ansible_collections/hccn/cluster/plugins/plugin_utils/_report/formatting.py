@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from .._history.cells import What
+from .._history.pair_results import Metric
 from .._history.summary import Group
 from .fields import moment
 
@@ -59,11 +59,11 @@ def instant(stamp: str) -> str:
     return found.strftime("%Y-%m-%d %H:%M:%S %Z") if found else stamp
 
 
-def measured_what(what: What) -> str:
-    """Return what was measured: rdma write bandwidth at 64 KiB (ib_write_bw)."""
-    size = f"at {bytes_text(what.size_bytes)}" if what.size_bytes is not None else ""
-    words = " ".join(filter(None, (what.kind, what.operation, what.measure, size)))
-    return f"{words} ({what.tool})" if what.tool else words
+def metric_text(metric: Metric) -> str:
+    """Return a metric: rdma write bandwidth at 64 KiB (ib_write_bw)."""
+    size = f"at {bytes_text(metric.size_bytes)}" if metric.size_bytes is not None else ""
+    words = " ".join(filter(None, (metric.kind, metric.operation, metric.measure, size)))
+    return f"{words} ({metric.tool})" if metric.tool else words
 
 
 def group_text(group: Group) -> str:

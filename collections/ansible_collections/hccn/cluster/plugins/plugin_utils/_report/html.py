@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""The page as a single HTML file in two languages: it makes no requests, is complete without its script, and readable without colours and on paper."""
+"""Render the page as a single HTML file in two languages. It makes no requests, is complete without its script, and readable in grey and on paper."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from markupsafe import Markup, escape
 from .._history.baseline import LEAST_RUNS
 from . import charts, plots, translations
 from .model import Page
-from .formatting import bytes_text, duration, group_text, instant, measured_what, percent, rounded, with_unit
+from .formatting import bytes_text, duration, group_text, instant, metric_text, percent, rounded, with_unit
 
 LISTED = 100
-"""Rows that a table shows; the rest is counted, and the history has every row."""
+"""Rows that a table shows. The number of the others is stated; the history has all."""
 LONGEST = 10
 """Latencies that are listed if there are more than LISTED."""
 FOLDED = 40
-"""Number of good hosts from which on their names are collapsed."""
+"""Number of good hosts above which their names are collapsed."""
 FINDINGS = 50
-"""Rows of the table of findings. Findings that hosts have in common are one row, so this suffices for any number of hosts."""
+"""Rows of the table of findings. Findings that several hosts share are one row, so this suffices for any number of hosts."""
 SYMBOLS = {"good": "●", "slow": "◐", "degraded": "◔", "failed": "✕", "busy": "◇", "unreachable": "⊘", "not_measured": "○", "not_judged": "◌", "unknown": "○",
            "note": "•"}
 _HERE = Path(__file__).parent
@@ -47,17 +47,17 @@ def render(page: Page, language: str = "en") -> str:
 def _template() -> jinja2.Template:
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     environment.filters.update(bytes=bytes_text, value=rounded, unit=with_unit, percent=percent, duration=duration, moment=instant,
-                               what=measured_what, c_key=lambda name: f"c_{name}")
-    environment.globals.update(t=both, headline=_headline, plain=_plain, symbols=SYMBOLS, named=group_text, trend_chart=_trend, size_chart=_sizes,
-                               place_of=plots.place_of, looks=plots.STATE_IMAGES)
+                               metric=metric_text, c_key=lambda name: f"c_{name}")
+    environment.globals.update(t=bilingual, headline=_headline, plain=_plain, symbols=SYMBOLS, named=group_text, trend_chart=_trend, size_chart=_sizes,
+                               place_of=plots.place_of, state_images=plots.STATE_IMAGES)
     return environment.from_string(_file("page.html.j2"))
 
 
-def both(key: str, **values: Any) -> Markup:
-    """Return a text in both languages, of which the style sheet shows one."""
+def bilingual(key: str, **values: Any) -> Markup:
+    """Return a text in both languages; the style sheet shows one of them."""
     if key not in translations.TEXTS:
-        return escape(translations.say(key, "en"))
-    return _spans(lambda language: translations.say(key, language, **values))
+        return escape(translations.translate(key, "en"))
+    return _spans(lambda language: translations.translate(key, language, **values))
 
 
 def _headline(page: Page) -> Markup:
@@ -70,7 +70,7 @@ def _spans(text: Callable[[str], str]) -> Markup:
 
 def _plain(key: str, **values: Any) -> str:
     """Return a text in both languages without markup, for labels of screen readers."""
-    return " / ".join(translations.say(key, language, **values) for language in translations.LANGUAGES)
+    return " / ".join(translations.translate(key, language, **values) for language in translations.LANGUAGES)
 
 
 def _file(name: str) -> str:
@@ -95,13 +95,13 @@ def _hash(script: str) -> str:
 def _data(plotted: list[plots.Plot]) -> Markup:
     """Return the data of the script as JSON that cannot close its element."""
     states = ("diagonal", "cell_failed", "cell_not_measured")
-    words = {language: {key: translations.say(key, language) for key in states} for language in translations.LANGUAGES}
+    words = {language: {key: translations.translate(key, language) for key in states} for language in translations.LANGUAGES}
     content = json.dumps({"maps": [plot.data for plot in plotted], "words": words}, ensure_ascii=False, separators=(",", ":"))
     return Markup(content.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))  # noqa: S704
 
 
 def _trend(found: Any) -> Markup:
-    return charts.trend(found, f"{found.end} {group_text(found.group)}".strip())
+    return charts.trend(found, f"{found.endpoint} {group_text(found.group)}".strip())
 
 
 def _sizes(collectives: Any) -> Markup:

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""The view model: turn a run and the runs before it into the content of a page, in the order of the page."""
+"""The view model: build the content of a page, in its order, from a run and the runs before it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .._findings.causes import SEVERITIES
 from .._findings.finding import Finding
 from .._findings.screen import grouped
 from .._history.baseline import Regression
-from .._history.query import Past
+from .._history.query import BaselineComparison
 from .._history.reader import Run
 from . import conclusion as conclusions
 from . import coverage, devices, heatmaps, tables, trends, verdicts, worst_pairs
@@ -34,7 +34,7 @@ _STATES = {"failed": "failed", "slow": "slow", "degraded": "slow", "busy": "slow
 
 @dataclass(frozen=True)
 class Facts:
-    """The facts of a run. ``state``: complete, running (the page is made by the run itself) or incomplete (its end is missing)."""
+    """Facts about a run. ``state``: complete, running (the run itself writes the page) or incomplete (its end line is missing)."""
 
     run_id: str
     state: str
@@ -67,7 +67,7 @@ class Failure:
 
 @dataclass(frozen=True)
 class TaskFailure:
-    """A failed task, an unreachable host or a record that was not kept."""
+    """A failed task, an unreachable host or a record that the history does not keep."""
 
     host: str
     task: str
@@ -80,8 +80,8 @@ class TaskFailure:
 class Page:
     """The content of a page. ``conclusion`` is None if the run made none, as in earlier releases.
 
-    ``findings``: each one, worst first; ``rows``: the same with those that hosts have in common as one. ``maps`` and ``worst`` show one kind of measurement;
-    ``regressions`` are at most LISTED_REGRESSIONS.
+    ``findings``: all, worst first. ``rows``: the same, with findings that several hosts share as one. ``maps`` and ``worst`` show one metric. ``regressions``:
+    at most LISTED_REGRESSIONS.
     """
 
     title: str
@@ -148,16 +148,17 @@ class Page:
         return "good" if self.judged and not classes & {"not_measured", "not_judged"} else "not_judged"
 
 
-def build(run: Run, title: str = DEFAULT_TITLE, current: bool = False, past: Past | None = None, unreadable: list[str] | None = None) -> Page:
-    """Return the page of ``run``; ``current`` if a task of this run makes the page, which then has no end yet."""
+def build(run: Run, title: str = DEFAULT_TITLE, current: bool = False, comparison: BaselineComparison | None = None,
+          unreadable: list[str] | None = None) -> Page:
+    """Return the content of the page of ``run``. ``current``: a task of this run writes the page, so the run has no end line yet."""
     by_kind: dict[str, list[Record]] = {}
     for record in run.records:
         by_kind.setdefault(text(record.get("kind")), []).append(record)
     measured = PairResults(run.records)
-    maps = heatmaps.build(measured, _normal(measured, past))
+    maps = heatmaps.build(measured, _normal(measured, comparison))
     conclusion, findings = conclusions.read(run.records)
     hosts = verdicts.build(run, conclusion, conclusions.by_host(findings))
-    found = past.regressions if past else []
+    found = comparison.regressions if comparison else []
     return Page(
         title=title,
         facts=_facts(run, by_kind, current),
@@ -170,8 +171,8 @@ def build(run: Run, title: str = DEFAULT_TITLE, current: bool = False, past: Pas
         maps=maps,
         worst=worst_pairs.pairs(measured, maps.expected) if maps else [],
         lowest=worst_pairs.hosts(measured, maps.expected) if maps else [],
-        pairs=len(measured.cells) + len(measured.without),
-        trends=trends.build(past),
+        pairs=len(measured.results) + len(measured.without_value),
+        trends=trends.build(comparison),
         regressions=found[:LISTED_REGRESSIONS],
         regression_count=len(found),
         latencies=tables.latencies(by_kind.get("rdma", []) + by_kind.get("ping", [])),
@@ -184,15 +185,15 @@ def build(run: Run, title: str = DEFAULT_TITLE, current: bool = False, past: Pas
     )
 
 
-def _normal(measured: PairResults, past: Past | None) -> float | None:
-    """Return the baseline of the group that the maps show, of the largest one if pairs of several classes were measured."""
-    if past is None or measured.what is None:
+def _normal(measured: PairResults, comparison: BaselineComparison | None) -> float | None:
+    """Return the baseline of the metric of the maps; if pairs of several classes were measured, that of the class with most values."""
+    if comparison is None or measured.metric is None:
         return None
-    what = measured.what
-    groups = [group for group in past.now.groups if group in past.baselines
-              and (group.kind, group.tool, group.operation, group.measure, group.size_bytes, group.unit) == tuple(what)]
-    best = max(groups, key=lambda group: past.now.groups[group].count, default=None)
-    return past.baselines[best].median if best else None
+    metric = measured.metric
+    groups = [group for group in comparison.current.groups if group in comparison.baselines
+              and (group.kind, group.tool, group.operation, group.measure, group.size_bytes, group.unit) == tuple(metric)]
+    best = max(groups, key=lambda group: comparison.current.groups[group].count, default=None)
+    return comparison.baselines[best].median if best else None
 
 
 def _facts(run: Run, by_kind: dict[str, list[Record]], current: bool) -> Facts:

@@ -19,12 +19,12 @@
     const columns = map.columns || map.rows;
     const place = row * columns.length + column;
     const number = map.bytes[place] * 256 + map.bytes[place + map.bytes.length / 2];
-    const ends = map.rows[row] + (map.name === "rails" ? " · " : " → ") + columns[column];
+    const endpoints = map.rows[row] + (map.name === "rails" ? " · " : " → ") + columns[column];
     const npu = map.from && map.from[place] !== 255 ? " (npu " + map.from[place] + ")" : "";
-    if (NONE[number]) return ends + npu + ": " + words()[NONE[number]];
+    if (NONE[number]) return endpoints + npu + ": " + words()[NONE[number]];
     const value = number / map.scale;
     const share = map.unit === "µs" ? map.expected / value : value / map.expected;
-    return ends + npu + ": " + Number(value.toPrecision(4)) + " " + map.unit + ", " + Math.round(share * 100) + " %";
+    return endpoints + npu + ": " + Number(value.toPrecision(4)) + " " + map.unit + ", " + Math.round(share * 100) + " %";
   };
   document.querySelectorAll(".cells").forEach((cells) => {
     const map = data.maps[Number(cells.dataset.map)];

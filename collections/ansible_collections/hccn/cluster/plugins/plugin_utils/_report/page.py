@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""Make and write the page of a finished or current run, independent of Ansible."""
+"""Build and write the page of a finished or current run, independent of Ansible."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from pathlib import Path
 
 from ...module_utils._core.record import utc
 from .._history import collect, files, pinned, query, reader, location
-from .._history.baseline import normals
+from .._history.baseline import LEAST_RUNS, compute_baselines
 from .._history.format import HistoryError, line, page_path
 from . import export, html, markdown, model, prometheus
 
 DEFAULT_LIMIT = 30
-"""Earlier runs that trends and baselines consider."""
+"""Default maximum number of earlier runs for trends and baselines."""
 
 
 @dataclass(frozen=True)
 class Written:
-    """``changed``: the file did not exist or had other content, which is ``before``. ``current``: the run of the page is not over."""
+    """A written page. ``changed``: the file did not exist or had different content (``before``). ``current``: the run of the page is not over."""
 
     path: Path
     changed: bool
@@ -33,24 +33,24 @@ class Written:
 
 def write(folder: Path, run_id: str | None = None, path: Path | None = None, *, page_format: str = "html", title: str = model.DEFAULT_TITLE,
           language: str = "en", baseline: Path | None = None, limit: int = DEFAULT_LIMIT, mode: int = files.FILE_MODE, dry_run: bool = False) -> Written:
-    """Write a page of a run of the history in ``folder``: of ``run_id``, else of the run of this process, else of the newest one.
+    """Write the page of a run in the history ``folder``: the run ``run_id``, else the run of this process, else the newest one.
 
     ``path``: None for the default path in the folder. ``baseline``: a file with pinned baselines. ``dry_run``: do not write the file.
 
-    Raise HistoryError: also page_not_written, and no_baseline if a baseline is requested and there are not enough runs.
+    Raise HistoryError; its codes include page_not_written, and no_baseline if there are not enough runs for a baseline.
     """
     this_run, lost = location.this_run(), location.lost()
     history = query.History(folder, max(0, limit))
     run = reader.choose(folder, run_id, this_run, lost)
-    past = history.past(run, baseline)
+    comparison = history.compare(run, baseline)
     current = run.file.path == this_run and not lost
-    page = model.build(run, title, current, past, history.unreadable)
+    page = model.build(run, title, current, comparison, history.unreadable)
     if page_format == "baseline":
-        text = _baseline(past, limit)
+        text = _baseline(comparison, limit)
     elif page_format == "jsonl":
         text = _lines(run, current)
     else:
-        text = _rendered(page, past, page_format, language)
+        text = _rendered(page, comparison, page_format, language)
     path, content = path or page_path(folder, run.file.run_id, page_format), text.encode("utf-8", "replace")
     before = _put(path, content, mode, dry_run)
     return Written(path, before != content, page, run, current, before, content)
@@ -67,22 +67,23 @@ def _put(path: Path, content: bytes, mode: int, dry_run: bool) -> bytes | None:
     return before
 
 
-def _rendered(page: model.Page, past: query.Past, page_format: str, language: str) -> str:
+def _rendered(page: model.Page, comparison: query.BaselineComparison, page_format: str, language: str) -> str:
     if page_format == "md":
         return markdown.render(page, language)
     if page_format == "json":
         return export.render(page)
-    return prometheus.render(page, past) if page_format == "prom" else html.render(page, language)
+    return prometheus.render(page, comparison) if page_format == "prom" else html.render(page, language)
 
 
-def _baseline(past: query.Past, limit: int) -> str:
-    made = normals([past.now, *past.earlier], max(1, limit))
-    if not made:
-        raise HistoryError("no_baseline", f"There is nothing to make a baseline of: no group has enough complete runs among the newest {limit}.")
-    return pinned.dump(made)
+def _baseline(comparison: query.BaselineComparison, limit: int) -> str:
+    computed = compute_baselines([comparison.current, *comparison.earlier], max(1, limit))
+    if not computed:
+        raise HistoryError("no_baseline", f"No baseline can be written: among the newest {limit} runs, no group of comparable values has {LEAST_RUNS} "
+                           "complete runs.")
+    return pinned.dump(computed)
 
 
 def _lines(run: reader.Run, current: bool) -> str:
-    """Return the lines of a run for a host that archives it. A run that is not over gets an end line, an incomplete one does not."""
+    """Return the lines of a run for a host that archives it. An end line is added if the run is not over, but not if it was interrupted."""
     end = [run.end] if run.end else [{**collect.end(utc(), len(run.records), [], {}), "before_end_of_run": True}] if current else []
     return b"".join(map(line, [run.header, *run.records, *run.events, *end])).decode("utf-8")

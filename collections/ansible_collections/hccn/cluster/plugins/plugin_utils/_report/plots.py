@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""Heatmaps as images, with names along both sides and the values for the script."""
+"""Heatmaps as images, with names along both axes and values for the script."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ PREFERRED = 620
 MOST_CELL, LEAST_HIGH_CELL = 28, 14
 """Largest size of a cell in pixels, and least height of the rows of a map that is not square."""
 MARK = 14
-"""Pixels that a name beside a map takes."""
+"""Height of a name beside a map in pixels."""
 NAME = 14
-"""Characters of a name beside a map; of longer names the end is shown, where host names differ."""
+"""Characters of a name beside a map. Longer names are cut at the beginning, since host names differ at the end."""
 NOT_MEASURED, FAILED, DIAGONAL = 65535, 65534, 65533
 _CODES = {png.NOT_MEASURED: NOT_MEASURED, png.FAILED: FAILED, png.DIAGONAL: DIAGONAL}
 
@@ -79,7 +79,7 @@ def _plot(found: Map) -> Plot:
 
 
 def _cell(found: Map, preferred: int, most: int) -> tuple[int, int]:
-    """Return the size of a cell in whole pixels, to avoid blurring. Cells of maps that are not square are high enough for a name."""
+    """Return width and height of a cell in whole pixels, to avoid blurring. The cells of maps that are not square are high enough for a name."""
     columns = max(1, len(found.columns))
     width = min(MOST_CELL, max(1, preferred // columns, min(2, most // columns)))
     if len(found.rows) == len(found.columns):
@@ -94,7 +94,7 @@ def _marks(names: Sequence[str], wide: int, narrow: int) -> list[Mark]:
 
 
 def _step(cell: int) -> int:
-    """Return the distance of names that have room, a power of two, so that a narrow screen shows a subset of the names of a wide one."""
+    """Return the number of cells per name. It is a power of two, so that a narrow screen shows a subset of the names of a wide one."""
     return 1 << max(0, math.ceil(math.log2(MARK / cell)))
 
 
@@ -110,7 +110,7 @@ def shortened(names: Sequence[str]) -> list[str]:
 
 
 def _data(found: Map) -> dict[str, Any]:
-    """Return the data of a map; values are integers in units of ``1 / scale``, compressed with all high bytes first, since these are similar."""
+    """Return the data of a map. Values are 16-bit integers in units of ``1 / scale``, compressed with all high bytes first, since these are similar."""
     known = [value for line in found.values for value in line if value is not None]
     scale = _decimals(max(known, default=1.0))
     numbers = array("H")
@@ -128,7 +128,7 @@ def _data(found: Map) -> dict[str, Any]:
 
 
 def _decimals(greatest: float) -> float:
-    """Return the power of ten by which the greatest value keeps four digits in two bytes."""
+    """Return the power of ten that scales the greatest value to at least four digits in two bytes."""
     return 10.0 ** math.floor(math.log10((DIAGONAL - 1) / greatest)) if greatest > 1e-9 else 1.0
 
 
@@ -138,10 +138,10 @@ def _packed(content: bytes) -> str:
 
 def _scale(found: Map) -> list[tuple[int, str]]:
     """Return the marks of the legend: percent of the expected value, and that value."""
-    worth = found.expected.value
+    expected = found.expected.value
     marks = []
     for part in (50, 75, 100):
-        value = worth * part / 100 if found.unit != "us" else worth * 100 / part
+        value = expected * part / 100 if found.unit != "us" else expected * 100 / part
         marks.append((part, with_unit(value, found.unit)))
     return marks
 

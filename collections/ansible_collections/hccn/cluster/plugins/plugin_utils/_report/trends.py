@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .._history.baseline import LEAST_DROP_OF_END, Baseline, Regression
-from .._history.cells import End
-from .._history.query import Past
-from .._history.summary import Group, Stand, Summary
+from .._history.baseline import LEAST_DROP_OF_ENDPOINT, Baseline, Regression
+from .._history.pair_results import Endpoint
+from .._history.query import BaselineComparison
+from .._history.summary import Group, GroupStatistics, Summary
 
 SHOWN = 6
-SHOWN_ENDS = 4
+SHOWN_ENDPOINTS = 4
 
 
 @dataclass(frozen=True)
@@ -28,49 +28,49 @@ class TrendPoint:
 
 @dataclass(frozen=True)
 class Trend:
-    """``points`` are oldest first, the last one is this run; ``end`` is empty for the trend of a whole group."""
+    """``points`` are oldest first, the last one is this run. ``endpoint`` is empty for the trend of a whole group."""
 
     group: Group
-    end: str
+    endpoint: str
     points: list[TrendPoint]
     baseline: Baseline | None
     limit: float | None
     worse: bool
 
 
-def build(past: Past | None) -> list[Trend]:
-    """Return the trends of groups with earlier runs or a baseline, regressions and large groups first, then those of the worst ends."""
-    if past is None:
+def build(comparison: BaselineComparison | None) -> list[Trend]:
+    """Return the trends of groups with earlier runs or a baseline, regressions and large groups first, then the trends of the worst endpoints."""
+    if comparison is None:
         return []
-    worse = {found.group for found in past.regressions if found.end is None}
-    counts = {**dict.fromkeys(worse, 0), **{group: stand.count for group, stand in past.now.groups.items()}}
-    groups = [group for group in counts if group in past.baselines or any(group in summary.groups for summary in past.earlier)]
+    worse = {found.group for found in comparison.regressions if found.endpoint is None}
+    counts = {**dict.fromkeys(worse, 0), **{group: measured.count for group, measured in comparison.current.groups.items()}}
+    groups = [group for group in counts if group in comparison.baselines or any(group in summary.groups for summary in comparison.earlier)]
     groups.sort(key=lambda group: (group not in worse, group.kind == "collective", -counts[group], -(group.size_bytes or 0), group.sort_key()))
-    ends = [found for found in past.regressions if found.end is not None][:SHOWN_ENDS]
-    return [_whole(past, group, group in worse) for group in groups[:SHOWN]] + [_end(past, found) for found in ends]
+    endpoints = [found for found in comparison.regressions if found.endpoint is not None][:SHOWN_ENDPOINTS]
+    return [_of_group(comparison, group, group in worse) for group in groups[:SHOWN]] + [_of_endpoint(comparison, found) for found in endpoints]
 
 
-def _line(past: Past) -> list[Summary]:
-    return [*reversed([summary for summary in past.earlier if summary.complete]), past.now]
+def _runs(comparison: BaselineComparison) -> list[Summary]:
+    return [*reversed([summary for summary in comparison.earlier if summary.complete]), comparison.current]
 
 
-def _whole(past: Past, group: Group, worse: bool) -> Trend:
-    stands = [(summary, summary.groups[group]) for summary in _line(past) if group in summary.groups]
-    known = past.baselines.get(group)
-    points = [_point(summary, stand) for summary, stand in stands]
-    if group not in past.now.groups:
-        points.append(TrendPoint(past.now.run_id, past.now.started, None, None))
+def _of_group(comparison: BaselineComparison, group: Group, worse: bool) -> Trend:
+    measured = [(summary, summary.groups[group]) for summary in _runs(comparison) if group in summary.groups]
+    known = comparison.baselines.get(group)
+    points = [_point(summary, statistics) for summary, statistics in measured]
+    if group not in comparison.current.groups:
+        points.append(TrendPoint(comparison.current.run_id, comparison.current.started, None, None))
     return Trend(group, "", points, known, known.limit(group.unit) if known else None, worse)
 
 
-def _point(summary: Summary, stand: Stand) -> TrendPoint:
-    return TrendPoint(summary.run_id, summary.started, stand.median, stand.least if stand.count > 1 else None)
+def _point(summary: Summary, statistics: GroupStatistics) -> TrendPoint:
+    return TrendPoint(summary.run_id, summary.started, statistics.median, statistics.least if statistics.count > 1 else None)
 
 
-def _end(past: Past, found: Regression) -> Trend:
-    end = found.end or End("", None)
-    points = [TrendPoint(summary.run_id, summary.started, summary.groups[found.group].ends[end], None)
-              for summary in _line(past) if found.group in summary.groups and end in summary.groups[found.group].ends]
-    known = past.baselines[found.group]
+def _of_endpoint(comparison: BaselineComparison, found: Regression) -> Trend:
+    endpoint = found.endpoint or Endpoint("", None)
+    points = [TrendPoint(summary.run_id, summary.started, summary.groups[found.group].endpoints[endpoint], None)
+              for summary in _runs(comparison) if found.group in summary.groups and endpoint in summary.groups[found.group].endpoints]
+    known = comparison.baselines[found.group]
     own = Baseline(found.before, known.spread, known.runs, pinned=known.pinned)
-    return Trend(found.group, str(end), points, own, own.limit(found.group.unit, LEAST_DROP_OF_END), True)
+    return Trend(found.group, str(endpoint), points, own, own.limit(found.group.unit, LEAST_DROP_OF_ENDPOINT), True)

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""The verdict on each host: from the conclusion of the run, else its last verdict, else derived from its records and events."""
+"""The verdict on each host: from the conclusion of the run, else from its last verdict, else derived from its records and events."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from .fields import Record, error_of, host_of, hosts_of, mapping, samples, text
 
 # Worst first. not_judged: the host was measured, but there is no verdict.
 CLASSES = ("failed", "unreachable", "slow", "degraded", "busy", "not_measured", "not_judged", "good")
-# Codes of an NPU in use by a job; a tool that was busy for a moment has other codes.
+# Codes of an NPU that a job uses. A tool that was briefly busy has other codes.
 _IN_USE = ("busy", "device_busy")
 
 
 @dataclass(frozen=True)
 class HostVerdict:
-    """A row of the page: class, sentence and evidence. ``judged`` is False if the class is derived."""
+    """The class of a host with its reason and evidence. ``judged`` is False if the class is derived."""
 
     host: str
     verdict: str
@@ -68,12 +68,12 @@ def build(run: Run, conclusion: conclusions.KeptConclusion | None = None, findin
 
     If there is a ``conclusion``, it determines the hosts and their classes; ``findings`` are those of each host.
     """
-    made = {host_of(record): _made(record) for record in run.records if record.get("kind") == "verdict" and host_of(record)}
+    from_verdicts = {host_of(record): _from_verdict(record) for record in run.records if record.get("kind") == "verdict" and host_of(record)}
     records, events = _by_host(run)
-    lines = [made.get(host) or _derived(host, records.get(host, []), events.get(host, []))
-             for host in (conclusion.hosts if conclusion else {*records, *events, *_players(run)})]
+    lines = [from_verdicts.get(host) or _derived(host, records.get(host, []), events.get(host, []))
+             for host in (conclusion.hosts if conclusion else {*records, *events, *_hosts_of_end_line(run)})]
     if conclusion:
-        lines = [_concluded(line, conclusion.hosts[line.host], (findings or {}).get(line.host, [])) for line in lines]
+        lines = [_with_class(line, conclusion.hosts[line.host], (findings or {}).get(line.host, [])) for line in lines]
     return sorted(lines, key=lambda line: (severity(line.verdict), natural(line.host)))
 
 
@@ -88,12 +88,12 @@ def _by_host(run: Run) -> tuple[dict[str, list[Record]], dict[str, list[Record]]
     return records, events
 
 
-def _players(run: Run) -> set[str]:
-    # localhost runs plans and reports; it belongs to the fabric only if something was measured on it.
+def _hosts_of_end_line(run: Run) -> set[str]:
+    # localhost runs plans and reports. It counts only if something was measured on it.
     return {host for host in mapping(mapping(run.end).get("hosts")) if host != "localhost"}
 
 
-def _made(record: Record) -> HostVerdict:
+def _from_verdict(record: Record) -> HostVerdict:
     sample = (samples(record) or [{}])[0]
     evidence = sample.get("evidence")
     return HostVerdict(
@@ -105,7 +105,7 @@ def _made(record: Record) -> HostVerdict:
     )
 
 
-def _concluded(line: HostVerdict, verdict: str, findings: list[Finding]) -> HostVerdict:
+def _with_class(line: HostVerdict, verdict: str, findings: list[Finding]) -> HostVerdict:
     """Return the row of a host with the class of the conclusion and the reason for it."""
     if line.judged and line.verdict == verdict:
         return line
@@ -115,11 +115,11 @@ def _concluded(line: HostVerdict, verdict: str, findings: list[Finding]) -> Host
 
 
 def _derived(host: str, records: list[Record], events: list[Record]) -> HostVerdict:
-    verdict, sentence = _reading(records, [event for event in events if event.get("ignored") is not True])
+    verdict, sentence = _class_and_reason(records, [event for event in events if event.get("ignored") is not True])
     return HostVerdict(host, verdict, sentence, [], judged=False)
 
 
-def _reading(records: list[Record], events: list[Record]) -> tuple[str, str]:
+def _class_and_reason(records: list[Record], events: list[Record]) -> tuple[str, str]:
     unreachable = [event for event in events if event.get("event") == "unreachable"]
     failed = [record for record in records if record.get("status") == "failed"]
     busy = [record for record in records if error_of(record)["code"] in _IN_USE]
@@ -135,7 +135,7 @@ def _reading(records: list[Record], events: list[Record]) -> tuple[str, str]:
         last = [event for event in events if event.get("event") != DROPPED][-1]
         return "failed", f"Task {text(last.get('task'))}: {text(last.get('message'))}"
     if measured:
-        return "not_judged", f"{len(measured)} of {len(records)} results are ok measurements; no verdict was made."
+        return "not_judged", f"{len(measured)} of {len(records)} results are successful measurements; there is no verdict."
     if dropped:
         return "not_measured", f"Task {text(dropped[-1].get('task'))}: {text(dropped[-1].get('message'))}"
     return "not_measured", "Nothing was measured on this host in this run."

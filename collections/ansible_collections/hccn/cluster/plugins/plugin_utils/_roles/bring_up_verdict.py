@@ -14,7 +14,7 @@ from .._findings import reading
 
 @dataclass(frozen=True)
 class Verdict:
-    """``bad``: the host is not as it should be; ``line``: a sentence for the operator."""
+    """``bad``: the host has a defect; ``line``: a sentence for the operator."""
 
     bad: bool
     line: str
@@ -23,8 +23,8 @@ class Verdict:
 def verdict(host: str, probed: Any, conf_problems: Sequence[Any], differing: Mapping[str, Any], tls: Mapping[str, Any]) -> Verdict:
     """Return the verdict on ``host``.
 
-    ``probed``: what device_info returned; ``conf_problems``: those of hccn.conf; ``differing``: the hosts whose TLS flags differ from those of most hosts, of
-    tls_differences; ``tls``: what became of TLS on the host, of tls_outcome, empty where it was not to be set.
+    ``probed``: the result of device_info; ``conf_problems``: the problems of hccn.conf; ``differing``: the result of tls_differences, with the hosts whose TLS
+    flags differ from those of most hosts; ``tls``: the result of tls_outcome for the host, empty if TLS is not managed.
     """
     answer = reading.mapping(probed)
     devices = reading.mappings(answer.get("devices"))
@@ -37,8 +37,8 @@ def verdict(host: str, probed: Any, conf_problems: Sequence[Any], differing: Map
     if bad:
         line += f", bad: {', '.join(map(str, sorted(set(reading.ids([device.get('id') for device in bad])))))}"
     if differs:
-        line += (". The TLS switch differs over the hosts: NPUs with different switches cannot connect (HCCL: EI0016 or EI0006). "
-                 f"On: {', '.join(differing['enabled'])}. Set bring_up_tls_state to enabled or disabled, or run the playbook hccn.cluster.tls.")
+        line += (". The TLS flag differs between the hosts: NPUs with different flags cannot connect (HCCL: EI0016 or EI0006). "
+                 f"Enabled on: {', '.join(differing['enabled'])}. Set bring_up_tls_state to enabled or disabled, or run the playbook hccn.cluster.tls.")
     if not tls.get("complete", True):
         line += f". {tls['line']}"
     return Verdict(differs or bool(bad) or bool(tls.get("bad")), line)

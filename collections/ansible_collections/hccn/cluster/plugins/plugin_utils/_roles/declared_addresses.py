@@ -3,8 +3,8 @@
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
 """Check the declared addresses of all hosts as far as possible without contacting a host.
 
-Without validate_product in the inventory, the product and the NPUs of a host are unknown. Then its listed addresses are checked, and whether its number fits
-its subnets, but not the addresses that would be planned.
+Without validate_product in the inventory, the product and the NPUs of a host are unknown. For such a host, the listed addresses are checked, and its number
+is checked against the subnets, but addresses are not planned.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ LISTS = ("bring_up_network", "bring_up_config", "bring_up_subnets")
 SUBNETS = "bring_up_subnets"
 NUMBERS = "bring_up_numbers"
 OF_PRODUCT = ("validate_product", "validate_devices", "validate_server_index")
-LOOK = "look"
+DEVICE_INFO = "device_info"
 CONFLICTS = frozenset(("duplicate_address", "number_collision"))
 NUMBERING = frozenset(("number_collision", "no_number", "number_too_small", "pool_too_small"))
 """Rules that apply to any host with at least one NPU, whatever its product is."""
@@ -45,7 +45,7 @@ def with_subnets(hosts: Mapping[str, Mapping[str, Any]]) -> list[str]:
 
 
 def problems_of(hosts: Sequence[str], variables: Variables, can_plan: bool) -> tuple[list[JobProblem], list[JobProblem]]:
-    """Return the problems of the declared addresses, and what could not be evaluated. Without ``can_plan`` only listed addresses are checked."""
+    """Return the problems of the declared addresses, and warnings for hosts that cannot be evaluated. Without ``can_plan``, no addresses are planned."""
     wrong: list[JobProblem] = []
     skipped: list[JobProblem] = []
     known: dict[str, Mapping[str, Any]] = {}
@@ -57,10 +57,10 @@ def problems_of(hosts: Sequence[str], variables: Variables, can_plan: bool) -> t
         except NotEvaluated as error:
             skipped.append(JobProblem(ADDRESS_INVALID, f"the declared addresses are not checked, since {error} cannot be evaluated yet", (host,)))
     numbers = known[hosts[0]].get(NUMBERS) if hosts and hosts[0] in known else None
-    entries = hosts_for_address_plan(known, known.__getitem__, LOOK, [], [], [])
+    entries = hosts_for_address_plan(known, known.__getitem__, DEVICE_INFO, [], [], [])
     wrong += _planned(entries, numbers)
     unknown = [{"host": host, "subnets": own[SUBNETS], "devices": [0]} for host, own in known.items()
-               if own.get(SUBNETS) and not any(own.get(name) for name in (*LISTS[:2], LOOK))]
+               if own.get(SUBNETS) and not any(own.get(name) for name in (*LISTS[:2], DEVICE_INFO))]
     wrong += _planned(unknown, numbers, NUMBERING)
     return wrong, skipped
 
@@ -74,7 +74,7 @@ def _declared(variables: Mapping[str, Any], can_plan: bool) -> dict[str, Any]:
     if isinstance(known.get(NUMBERS), dict):
         found[NUMBERS] = known[NUMBERS]
     if any(found.get(name) for name in LISTS) and known.get("validate_product") in tuple(DEVICES):
-        found[LOOK] = declared_device_info([], known["validate_product"], **_whole(known, "devices", "server_index"))
+        found[DEVICE_INFO] = declared_device_info([], known["validate_product"], **_whole(known, "devices", "server_index"))
     return found
 
 
@@ -95,7 +95,7 @@ def _whole(variables: Mapping[str, Any], *names: str) -> dict[str, int]:
 
 
 def _planned(entries: Sequence[Mapping[str, Any]], numbers: Any, rules: frozenset[str] | None = None) -> list[JobProblem]:
-    """Return the problems of the plan of these hosts; ``rules``: only violations of these. An invalid host does not hide the problems of others."""
+    """Return the problems of the plan of these hosts; ``rules`` limits them to these rules. An invalid host does not hide the problems of others."""
     try:
         return list(_job_problems(plan_addresses(list(entries), [], numbers, number_by_place=False).errors, rules))
     except InputError:

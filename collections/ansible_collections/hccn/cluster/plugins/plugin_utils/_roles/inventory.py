@@ -16,7 +16,7 @@ from ...module_utils._core.words import natural, printable, some
 from .job_problem import NO_HOSTS, JobProblem
 
 GROUPS = 8
-"""Groups that the message names."""
+"""The number of groups that the message lists."""
 ALL = ("all", "ungrouped")
 
 
@@ -45,7 +45,7 @@ def no_hosts(groups: Mapping[str, Sequence[str]], pattern: str | Sequence[str], 
     similar = difflib.get_close_matches(text[:100], named, n=1)
     suggestion = f" Did you mean {printable(similar[0])}?" if similar else ""
     counted = [f"{printable(group)} ({len(groups[group])} host{'s' if len(groups[group]) != 1 else ''})" for group in named]
-    there = f"The groups are {some(counted, GROUPS)}" if named else f"It has no groups, and {len(groups['all'])} hosts"
+    available = f"The groups are {some(counted, GROUPS)}" if named else f"It has no groups, and {len(groups['all'])} hosts"
     limited = f" under --limit {printable(limit)}" if limit else ""
-    return JobProblem(NO_HOSTS, f"The pattern {printable(text)!r} matches no host of the inventory{limited}.{suggestion} {there}. Give a group or hosts "
+    return JobProblem(NO_HOSTS, f"The pattern {printable(text)!r} matches no host of the inventory{limited}.{suggestion} {available}. Give a group or hosts "
                                 "with -e hccn_hosts=NAME")

@@ -15,14 +15,14 @@ NO_HOSTS, UNKNOWN_VARIABLE, INVALID_VARIABLE = "no_hosts", "unknown_variable", "
 REQUIREMENT_MISSING, ADDRESS_CONFLICT, ADDRESS_INVALID = "requirement_missing", "address_conflict", "address_invalid"
 
 MOST = 20
-"""Problems of a result, and hosts and NPUs of each, since a failed task displays all of them."""
+"""The maximum number of problems in a result, and of hosts and NPUs of each problem, since a failed task displays all of them."""
 NAMES = 3
-"""Hosts that a sentence lists."""
+"""The number of hosts that a sentence lists."""
 
 
 @dataclass(frozen=True)
 class JobProblem:
-    """A problem of some hosts, or of the whole job if ``hosts`` is empty. ``message`` has no host name and no final stop; ``devices`` are (host, id)."""
+    """A problem of some hosts, or of the whole job if ``hosts`` is empty. ``message`` has no host name and no final period; ``devices`` are (host, id)."""
 
     cause: str
     message: str

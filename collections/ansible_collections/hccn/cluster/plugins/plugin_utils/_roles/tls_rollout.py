@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""TLS of all NPUs of a play, set on all hosts or on none: the state of all hosts, and the outcome on one host.
+"""Evaluate a change of TLS on all hosts of a play or on none: the state of all hosts, and the outcome on one host.
 
-Answers of device_tls are data of a host: what is not as the module returns it counts as not set.
+Results of device_tls are untrusted data of a host. An invalid result counts as not set.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 from .._findings import reading
 
 PROBED, SET = "tls_look", "tls_devices"
-"""The variables under which the role registers the answers of device_tls: before anything is set, and of the task that sets."""
+"""The variables in which the role registers the results of device_tls before any change and for the change."""
 
 STATES = {True: "enabled", False: "disabled"}
 
@@ -24,8 +24,8 @@ STATES = {True: "enabled", False: "disabled"}
 class Rollout:
     """The state of all hosts of a play.
 
-    ``all_probed``: no host was lost before it was probed; ``changing``: hosts of this batch that are not in the wanted state yet;
-    ``authorities``: the different lists of CA certificates that NPUs have; ``failed``: hosts that are not in the wanted state.
+    ``all_probed``: no host was lost before it was probed; ``changing``: hosts of this batch that do not have the requested state yet;
+    ``authorities``: the distinct lists of CA certificates of the NPUs; ``failed``: hosts without the requested state.
     """
 
     all_probed: bool
@@ -49,7 +49,7 @@ def rollout(hosts: Sequence[str], active: Iterable[str], batch: Sequence[str], v
         if any(map(_is_changed, devices)):
             changing.add(host)
         authorities.update((tuple(reading.texts(device.get("authorities"))), None) for device in devices)
-        # A host that is lost after it was set is set all the same. Hosts of later batches have no answer yet.
+        # A host that was lost after it was set still counts as set. Hosts of later batches have no result yet.
         lost = host not in present or (host in here and host not in probed)
         if not _is_set(own[SET]) if SET in own else lost:
             failed.append(host)
@@ -70,7 +70,7 @@ def _enabled(device: Mapping[str, Any], when: str) -> Any:
 
 
 def _is_set(result: Any) -> bool:
-    """Return True where all NPUs have the state that was asked for. A host whose task was skipped has nothing to set."""
+    """Return True if all NPUs have the requested state. A host whose task was skipped has nothing to set."""
     answer = reading.mapping(result)
     devices = answer.get("devices") or []
     if "msg" in answer or not isinstance(devices, (list, tuple)):
@@ -81,10 +81,10 @@ def _is_set(result: Any) -> bool:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of one host.
+    """The outcome on one host.
 
     ``complete``: no host failed; ``bad``: the host failed, or is not as declared because others failed; ``line``: a sentence for the operator;
-    ``put_back``: the ids of NPUs that were changed, by the state that they had before.
+    ``put_back``: the ids of the changed NPUs by their previous state.
     """
 
     complete: bool
@@ -94,10 +94,10 @@ class Outcome:
 
 
 def outcome(host: str, state: str, failed: Sequence[str], rolls_back: bool, probed: Any, result: Any, put_back: Any) -> Outcome:
-    """Return what became of ``host``, which was to have ``state``.
+    """Return the outcome on ``host``, for which ``state`` was requested.
 
-    ``failed``: hosts of a Rollout; ``rolls_back``: whether a host is put back where others failed; ``probed``, ``result`` and ``put_back``: the answers of
-    device_tls before anything was set, of the task that sets, and of the loop that puts back.
+    ``failed``: hosts of a Rollout; ``rolls_back``: whether a host is rolled back if others failed; ``probed``, ``result`` and ``put_back``: the results of
+    device_tls before any change, for the change, and for the rollback.
     """
     changed = list(filter(_is_changed, _entries(result)))
     left = _is_skipped(result) and any(map(_is_changed, _entries(probed)))
@@ -119,12 +119,12 @@ def outcome(host: str, state: str, failed: Sequence[str], rolls_back: bool, prob
 
 
 def _is_skipped(result: Any) -> bool:
-    """Return True also where there is no result: the task was not reached."""
+    """Return True if the task was skipped, or has no result because it was not reached."""
     return not result or bool(reading.mapping(result).get("skipped"))
 
 
 def _by_state_before(devices: Iterable[Mapping[str, Any]]) -> dict[str, list[str]]:
-    """Return the ids of the NPUs. A state that is not known is disabled."""
+    """Return the ids of the NPUs by previous state. An unknown state counts as disabled."""
     found: dict[str, list[str]] = {STATES[True]: [], STATES[False]: []}
     for device in devices:
         found[STATES[_enabled(device, "before") is True]].append(str(device.get("id")))

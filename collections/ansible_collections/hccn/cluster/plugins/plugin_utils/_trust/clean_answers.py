@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ...module_utils._core.foreign_text import without_templates
+from ...module_utils._core.untrusted_text import without_templates
 from ...module_utils._device import device_errors
 
 ACTED_UPON = ("ansible_facts", "ansible_stats", "add_host", "add_group")

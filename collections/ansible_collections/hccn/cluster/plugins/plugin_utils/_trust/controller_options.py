@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""Evaluate options of roles that name files, commands or servers of the controller, without facts of hosts.
+"""Evaluate role options that name files, commands or servers of the controller, without facts of hosts.
 
-A fact overrides the inventory and the defaults of roles, and the overridden value cannot be recovered. Therefore an option that a fact overrides is refused,
-and so is an option whose value refers to a fact.
+A fact overrides the inventory and the defaults of roles, and the overridden value cannot be recovered. Therefore, an option that a fact overrides is
+refused, and so is an option whose value refers to a fact.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ OF_HOSTS = ("ansible_facts", "ansible_local", "hostvars", "vars")
 def value(templar: Any, variables: Mapping[str, Any], name: str, default: Any = None) -> Any:
     """Return the option ``name`` of the host with these variables; ``default`` if it is not set. Raises AnsibleError."""
     if name not in NAMES:
-        raise AnsibleError(f"controller_option: {name} is no option of hccn.cluster that names something of the controller")
+        raise AnsibleError(f"controller_option: {name} is not an option of hccn.cluster for the controller")
     host, facts = str(variables.get("inventory_hostname", "the host")), variables.get("ansible_facts")
     if isinstance(facts, Mapping) and name in facts:
         raise AnsibleActionFail(refusal(host, [name]))
@@ -48,7 +48,7 @@ def value(templar: Any, variables: Mapping[str, Any], name: str, default: Any = 
     except KeyError:
         raise AnsibleError(f"{name} is not set for {host}.") from None
     except AnsibleError as error:
-        raise AnsibleError(f"{name} of {host} cannot be used: {error}. It names something of the controller, so it must not refer to facts of hosts, nor to "
+        raise AnsibleError(f"{name} of {host} cannot be used: {error}. It affects the controller, so it must not refer to facts of hosts, nor to "
                            "hostvars or vars.") from error
 
 

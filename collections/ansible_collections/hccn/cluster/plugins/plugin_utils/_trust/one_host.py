@@ -20,4 +20,4 @@ def one_host(name: Any, groups: Any) -> str:
     known = groups if isinstance(groups, Mapping) else {}
     if isinstance(name, str) and _PLAIN.fullmatch(name) and name in known.get("all", ()) and name not in known:
         return str(name)
-    raise InputError(f"{str(name)[:80]!r} is not the name of one host of the inventory, so nothing is done", "groups and patterns are not taken")
+    raise InputError(f"{str(name)[:80]!r} is not the name of one host of the inventory, so nothing is done", "give one host, not a group or a pattern")

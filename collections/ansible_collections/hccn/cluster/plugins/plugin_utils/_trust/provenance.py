@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""Check who may send which record: a host sends what it measured as source; only the controller makes plans, verdicts and conclusions."""
+"""Check the origin of records: a host may send only its own measurements as source, and only the controller creates plans, verdicts and conclusions."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 CONTROLLER_ACTIONS = ("hccn.cluster.conclude", "hccn.cluster.fabric_plan", "hccn.cluster.fabric_verdict")
-"""The actions that make records on the controller. All other records are answers of hosts."""
+"""The actions that create records on the controller. All other records come from hosts."""
 
 CONTROLLER_KINDS = ("conclusion", "plan", "verdict")
 """Kinds of records that hosts must not send."""
@@ -25,8 +25,8 @@ Foreign = dict[str, Counter[str]]
 """By answering host: the names in which it sent records, with the number of records."""
 
 
-def objection(record: Mapping[str, Any], host: str) -> str | None:
-    """Return whose record it is (``the controller``, ``n3``) if ``host`` must not send it; None if it is a record of ``host``."""
+def foreign_owner(record: Mapping[str, Any], host: str) -> str | None:
+    """Return the owner of a record (``the controller``, ``n3``) that ``host`` must not send; None if ``host`` may send it."""
     if record.get("kind") in CONTROLLER_KINDS or of_conclusion(record) or (record.get("kind") == "finding" and not _is_own_finding(record)):
         return "the controller"
     source = record.get("source")
@@ -44,11 +44,11 @@ def measured_by(host: str, result: Mapping[str, Any], foreign: Foreign) -> Mappi
     records = result.get("measurements")
     if not isinstance(records, (list, tuple)):
         return result
-    objections = [_of_pair(record, host) for record in records]
-    if not any(objections):
+    owners = [_foreign_owner_of_measurement(record, host) for record in records]
+    if not any(owners):
         return result
-    foreign.setdefault(host, Counter()).update(filter(None, objections))
-    return {**result, "measurements": [record for record, objected in zip(records, objections) if not objected]}
+    foreign.setdefault(host, Counter()).update(filter(None, owners))
+    return {**result, "measurements": [record for record, owner in zip(records, owners) if not owner]}
 
 
 def sentences(foreign: Mapping[str, Mapping[str, int]]) -> list[str]:
@@ -58,7 +58,7 @@ def sentences(foreign: Mapping[str, Mapping[str, int]]) -> list[str]:
 
 def sentence(host: str, names: Mapping[str, int]) -> str:
     shown = ", ".join(_shortened(sorted(names)))
-    return f"{host} returned {sum(names.values())} records in the name of {shown}. They are not used: a host answers only for what it measured itself."
+    return f"{host} returned {sum(names.values())} records in the name of {shown}. They are not used: a host may return only its own measurements."
 
 
 def _is_own_finding(record: Mapping[str, Any]) -> bool:
@@ -70,11 +70,11 @@ def _shortened(names: list[str]) -> Iterable[str]:
     return [*names[:3], *(["..."] if len(names) > 3 else [])]
 
 
-def _of_pair(record: Any, host: str) -> str | None:
+def _foreign_owner_of_measurement(record: Any, host: str) -> str | None:
     if not isinstance(record, Mapping):
-        return "nobody"
-    objected = objection(record, host)
-    if objected is None and record.get("kind") in ("rdma", "matrix"):
+        return "no host"
+    owner = foreign_owner(record, host)
+    if owner is None and record.get("kind") in ("rdma", "matrix"):
         source = record.get("source")
-        return None if isinstance(source, Mapping) and source.get("host") == host else "nobody"
-    return objected
+        return None if isinstance(source, Mapping) and source.get("host") == host else "no host"
+    return owner

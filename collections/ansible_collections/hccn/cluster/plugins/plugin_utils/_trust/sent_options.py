@@ -39,8 +39,8 @@ def refuse(variables: Mapping[str, Any]) -> None:
 def refusal(host: str, names: Iterable[str]) -> str:
     known = list(names)
     shown = ", ".join(name[:64] for name in known[:SHOWN]) + (" ..." if len(known) > SHOWN else "")
-    return (f"{host} sent {shown} as facts (ansible_facts), which would override options of hccn.cluster; these are taken from the inventory only. "
-            f"Leave {host} out by hccn_hosts and find out what set the facts; a fact cache keeps them (--flush-cache).")
+    return (f"{host} sent {shown} as facts (ansible_facts), which would override options of hccn.cluster; these are read only from the inventory. "
+            f"Exclude {host} with hccn_hosts and find out what set the facts. If a fact cache is enabled, clear it with --flush-cache.")
 
 
 def _is_option(name: str) -> bool:

@@ -1,17 +1,17 @@
-"""Event source: one event for each degraded link that a run of the history names.
+"""Event source for ansible-rulebook: one event for each degraded link in the verdicts of a run of the history.
 
 Arguments:
-  path: the folder of the history (HCCN_RESULTS_PATH)
-  interval: seconds between two looks, 5 by default
-  from_start: also the runs that are there already, false by default
+  path: folder of the history (HCCN_RESULTS_PATH)
+  interval: seconds between two searches for new runs, 5 by default
+  from_start: whether existing runs give events too, false by default
 
-An event has ``link`` ("n3/1-n1/1", the same for both directions), ``host`` (to which it is put down), ``class`` (slow or failed), ``message``, ``pair``
-(``source`` and ``target``, each with ``host`` and ``device``), ``references`` (pairs of good hosts, to compare it to), ``run_id``, ``playbook``, and
-``retested``: the run was itself a second test.
-Only measured values and errors of a link make an event: a pair that could not be measured, since a runner did not answer or another run had the host, says
-nothing about the link, and a second test that could not measure gives no event.
-Runs count when they are over: a file of the history gets its final name then, so no line is half written and none is seen twice.
-It imports nothing of the collection, which ansible-rulebook does not put into Python's path.
+An event has ``link`` ("n3/1-n1/1", the same for both directions), ``host`` (the host that the verdict blames), ``class`` (slow or failed), ``message``,
+``pair`` (``source`` and ``target``, each with ``host`` and ``device``), ``references`` (pairs of good hosts for comparison), ``run_id``, ``playbook``, and
+``retested`` (whether the run was itself a retest).
+Only measured values and errors of a link cause an event. A pair that could not be measured, because a runner did not answer or another run used the host,
+says nothing about the link, so a retest that could not measure gives no event.
+A run is read when it is over. Its file gets its final name then, so that no line is incomplete and none is read twice.
+This file must not import the collection, which ansible-rulebook does not add to the Python path.
 """
 
 from __future__ import annotations
@@ -26,23 +26,23 @@ from typing import Any
 
 DEGRADED = ("slow", "failed")
 RETEST = ("retest.yml", "hccn.cluster.retest")
-"""The playbook whose runs are second tests; ansible-rulebook runs a copy of it that is called by its full name."""
+"""The playbook whose runs are retests. ansible-rulebook runs a copy of it that has the full name."""
 REFERENCES = 3
-"""Pairs of good hosts that a second test measures beside the link."""
+"""Maximum number of pairs of good hosts that a retest measures besides the link."""
 _RUNS = "[0-9]*/[0-9]*/[0-9]*/*.jsonl"
 _PAIR = re.compile(r"^(?P<source>\S+) npu (?P<source_device>[0-9]{1,9}) to (?P<target>\S+) npu (?P<target_device>[0-9]{1,9}): (?P<code>[a-z0-9_]+:)?")
 NO_LINK_CODES = frozenset({
     "address_changed", "busy_unknown", "cannot_start", "device_busy", "host_in_use", "no_record", "pair_broken", "peer_lost", "peer_refused",
     "peer_silent", "peer_suspended", "peer_unreachable", "roce_test_running", "run_ended", "run_timeout", "runner_failed", "tool_busy", "tool_missing",
     "tool_not_executable", "wrong_key", "wrong_run"})
-"""Errors of a pair that say nothing about its link; the diagnosis knows them too (plugin_utils/_diagnose/measurement_table.py)."""
+"""Error codes of a pair that say nothing about its link. The diagnosis has them too (plugin_utils/_diagnose/measurement_table.py)."""
 
 
 def events_of(text: str) -> Iterator[dict[str, Any]]:
-    """The events of a run: each link once, in the order of the verdicts. Lines that are none of the history are passed over."""
+    """Yield the events of a run, each link once, in the order of the verdicts. Lines that are not JSON objects are skipped."""
     entries = list(filter(None, map(_entry, text.splitlines())))
     header = next((entry for entry in entries if str(entry.get("schema", "")).startswith("hccn.cluster/history/")), {})
-    verdicts = [entry for entry in entries if entry.get("kind") == "verdict" and _is_sound(entry)]
+    verdicts = [entry for entry in entries if entry.get("kind") == "verdict" and _is_well_formed(entry)]
     good = [_host(entry) for entry in verdicts if _host(entry) and [sample.get("class") for sample in entry["samples"]] == ["good"]]
     seen = set()
     for entry in verdicts:
@@ -53,15 +53,15 @@ def events_of(text: str) -> Iterator[dict[str, Any]]:
 
 
 def references(pair: dict[str, dict[str, Any]], good: list[str]) -> list[dict[str, dict[str, Any]]]:
-    """Pairs of good hosts on the same rail, to which the link is compared when it is tested again: alone it would be its own measure."""
+    """Return pairs of good hosts on the same rail. A retest needs them for comparison, since a single link would only be compared with itself."""
     ends = [pair["source"]["host"], pair["target"]["host"]]
     hosts = [host for host in good if host not in ends] + [host for host in good if host in ends]
     device = pair["source"]["device"]
     return [{"source": {"host": one, "device": device}, "target": {"host": other, "device": device}} for one, other in zip(hosts, hosts[1:REFERENCES + 1])]
 
 
-def _is_sound(record: dict[str, Any]) -> bool:
-    """Has a verdict the shape that is looked into here? One odd line is not to end the source."""
+def _is_well_formed(record: dict[str, Any]) -> bool:
+    """Return True if a verdict has the fields that are read here. A malformed line must not end the event source."""
     samples = record.get("samples")
     return (isinstance(record.get("source", {}), dict) and isinstance(samples, list)
             and all(isinstance(sample, dict) and isinstance(sample.get("evidence", []), list) for sample in samples)
@@ -95,20 +95,20 @@ def _of_verdict(record: dict[str, Any], header: dict[str, Any]) -> Iterator[dict
 
 
 def _order(path: Path) -> tuple[str, list[tuple[int, str]]]:
-    """By second, then by id, whose last number counts runs of one second: -2 is before -10, and after none."""
+    """Return a key that sorts runs by second, then by id in natural order, since runs in the same second have ids that end in -2, -3 and so on."""
     started, _dash, run_id = path.name.removesuffix(".jsonl").partition("-")
     return started, [(int(part), "") if part.isascii() and part.isdigit() else (-1, part) for part in re.split("([0-9]+)", run_id) if part]
 
 
 def new_runs(folder: Path, seen: set[str]) -> list[Path]:
-    """The runs that ended since the last call, the oldest first; ``seen`` is brought up to date."""
+    """Return the runs that ended since the last call, oldest first, and add them to ``seen``."""
     found = [path for path in sorted(folder.glob(_RUNS), key=_order) if path.name not in seen]
     seen.update(path.name for path in found)
     return found
 
 
 async def main(queue: asyncio.Queue[Any], args: dict[str, Any]) -> None:
-    """Called by ansible-rulebook; ends when it is cancelled."""
+    """Put events into ``queue`` until cancelled. ansible-rulebook calls this function."""
     folder = Path(args["path"]).expanduser()
     interval = float(args.get("interval", 5))
     seen: set[str] = set()
@@ -119,14 +119,14 @@ async def main(queue: asyncio.Queue[Any], args: dict[str, Any]) -> None:
             try:
                 text = path.read_text(encoding="utf-8", errors="replace")
             except OSError:
-                continue  # cleaned away meanwhile
+                continue  # deleted in the meantime
             for event in events_of(text):
                 await queue.put(event)
         await asyncio.sleep(interval)
 
 
 if __name__ == "__main__":
-    # python3 history.py FOLDER: the events that the history would have given so far.
+    # python3 history.py FOLDER prints the events of all runs so far.
     for run in new_runs(Path(sys.argv[1]), set()):
         for found in events_of(run.read_text(encoding="utf-8", errors="replace")):
             print(json.dumps(found))

@@ -1,4 +1,4 @@
-"""What the action returns; what is found is decided in plugin_utils/_findings."""
+"""The result of the action. The findings are tested in plugin_utils/_findings."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ DOWN = {"devices": [{"id": 5, "link": "down", "errors": []}]}
 
 
 class Concludes(ActionModule):
-    """Without Ansible around it."""
+    """The action without Ansible."""
 
     def __init__(self, **options):
         self._options = {"fail_on": "slow", **options}
@@ -27,7 +27,7 @@ def bare(monkeypatch):
     monkeypatch.setattr("ansible.plugins.action.ActionBase.run", lambda self, tmp=None, task_vars=None: {})
 
 
-def test_findings_classes_and_records():
+def test_findings_classes_and_records_are_returned():
     variables = {"npu3": {"bring_up_devices": DOWN}, "npu4": {"bring_up_devices": {"devices": []}}}
     found = Concludes(hosts=["npu3", "npu4"]).run(task_vars={"hostvars": variables})
     assert (found["result"], found["fails"], found["counts"]) == ("failed", True, {"failed": 1, "good": 1})
@@ -38,10 +38,10 @@ def test_findings_classes_and_records():
         ("finding", "conclusion/finding/1", "failed"), ("conclusion", "conclusion/run", "failed")]
 
 
-def test_never_fails_never():
+def test_fail_on_never_does_not_fail():
     found = Concludes(hosts=["npu3"], fail_on="never").run(task_vars={"hostvars": {"npu3": {"bring_up_devices": DOWN}}})
     assert (found["result"], found["fails"]) == ("failed", False)
 
 
-def test_a_host_that_is_not_in_the_inventory_has_nothing():
+def test_a_host_outside_the_inventory_has_no_results():
     assert Concludes(hosts=["gone"]).run(task_vars={"hostvars": {}})["counts"] == {"good": 1}

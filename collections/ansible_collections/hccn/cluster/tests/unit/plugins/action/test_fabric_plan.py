@@ -1,4 +1,4 @@
-"""What the action makes of a plan; the record itself is looked at in plugin_utils/_plan/test_plan_record.py, the whole of it runs in tests/demo."""
+"""The action fabric_plan. plugin_utils/_plan/test_plan_record.py tests the record, tests/integration/demo the whole."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ PLAN = make_plan([{"host": name, "control_address": name, "control_port": 1, "de
 
 
 class Keeps(ActionModule):
-    """Without Ansible around it."""
+    """The action without Ansible."""
 
     def __init__(self, **options):
-        self._options = {"run_id": "r1", "plan": PLAN, "hosts": [], "left_out": [], "text": [], "second_look_of": None, **options}
+        self._options = {"run_id": "r1", "plan": PLAN, "hosts": [], "left_out": [], "text": [], "confirmation_of": None, **options}
         self._display = self
         self.shown = []
 
@@ -33,7 +33,7 @@ def bare(monkeypatch):
     monkeypatch.setattr("ansible.plugins.action.ActionBase.run", lambda self, tmp=None, task_vars=None: {})
 
 
-def test_one_record_comes_back():
+def test_the_record_of_the_plan_is_returned():
     left_out = [{"host": "n3", "device": number, "code": "link_down", "message": "its link is down"} for number in range(12)]
     action = Keeps(hosts=["n1", "n2", "n3"], text=["said"], left_out=left_out)
     found = action.run()
@@ -45,9 +45,9 @@ def test_one_record_comes_back():
 
 
 @pytest.mark.parametrize("plan, message", [
-    ({"plan": "quick"}, "fabric_plan: plan is no pair plan, make it with the filter hccn.cluster.pair_plan"),
+    ({"plan": "quick"}, "fabric_plan: plan is not a pair plan: create it with the filter hccn.cluster.pair_plan"),
     ({"hosts": {}, "schedule": 7}, "fabric_plan: plan: its schedule has no method of circle, devices, leaves"),
 ])
-def test_what_is_no_plan(plan, message):
+def test_input_that_is_not_a_plan_is_refused(plan, message):
     with pytest.raises(AnsibleActionFail, match=message):
         Keeps(plan=plan).run()

@@ -1,4 +1,4 @@
-"""What the action says of what a reporter tells; that it is asked through connections, tests/fabric shows."""
+"""The action fabric_progress. tests/integration/check_fabric tests it over connections."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ def fabric(done, over=False, age=0.5):
             "pairs_failed": 0, "round": 2, "slowest": None, "seconds": 6.0, "age": age}
 
 
-def told(found, state="running", alive=True, **more):
+def answer(found, state="running", alive=True, **more):
     return {"run_id": "r1", "state": state, "alive": alive, "fabric": found, **more}
 
 
 class Action(fabric_progress.ActionModule):
-    """With answers in place of a host."""
+    """The action with answers in place of a host."""
 
     def __init__(self, answers, options=None, check_mode=False):
         self.answers = list(answers)
@@ -58,10 +58,10 @@ def ran(monkeypatch, *answers, **more):
     return action, action.run(None, {"inventory_hostname": "n7"})
 
 
-def test_lines_until_it_is_over(monkeypatch):
-    action, result = ran(monkeypatch, told(None), told(fabric(3)), told(fabric(9)), told(fabric(12, True), "finished", False))
+def test_lines_are_displayed_until_the_run_is_over(monkeypatch):
+    action, result = ran(monkeypatch, answer(None), answer(fabric(3)), answer(fabric(9)), answer(fabric(12, True), "finished", False))
     assert action.said == ["round 2 of 3, 3 of 12 pairs done, 0 failed, about 18 s left", "round 2 of 3, 9 of 12 pairs done, 0 failed, about 2 s left",
-                           "12 of 12 pairs done, 0 failed, over"]
+                           "12 of 12 pairs done, 0 failed, finished"]
     assert (result["state"], result["lines"], result["msg"], result["reporter"], result["changed"]) == (
         "over", action.said, action.said[-1], "n1", False)
     assert result["progress"]["pairs_done"] == 12
@@ -70,7 +70,7 @@ def test_lines_until_it_is_over(monkeypatch):
     assert action.bounds == [30.0, 20.0, 20.0, 20.0], "the first may take 30 seconds longer than it waits, and the others 10 where it was fast"
 
 
-def test_a_slow_reporter_has_longer(monkeypatch):
+def test_a_slow_reporter_gets_more_time(monkeypatch):
     clock = [0.0]
     longer = iter([4, 8, 1, 1])
     monkeypatch.setattr(fabric_progress.time, "monotonic", lambda: clock[0])
@@ -81,25 +81,25 @@ def test_a_slow_reporter_has_longer(monkeypatch):
             return super()._execute_module(module_name, module_args, task_vars)
 
     monkeypatch.setattr(fabric_progress.BoundedAction, "run", lambda self, tmp=None, task_vars=None: {})
-    action = Slow([told(fabric(3)), told(fabric(6)), told(fabric(9)), told(fabric(12, True), "finished", False)])
+    action = Slow([answer(fabric(3)), answer(fabric(6)), answer(fabric(9)), answer(fabric(12, True), "finished", False)])
     assert action.run(None, {"inventory_hostname": "n7"})["state"] == "over"
     assert action.bounds == [30.0, 30.0, 40.0, 40.0]
 
 
 @pytest.mark.parametrize("answers, reason", [
-    ([AnsibleConnectionFailure("no route to host")], "it cannot be asked: no route to host"),
+    ([AnsibleConnectionFailure("no route to host")], "it cannot be polled: no route to host"),
     ([{"failed": True, "msg": "Permission denied"}], "Permission denied"),
     ([{"failed": True, "module_stderr": "sudo: no\n"}], "sudo: no"),
-    ([told(None, "unknown", False)], "it has no such run"),
-    ([told(fabric(5), "failed", False, error={"message": "the runner ended in mid-run: 2 of 6 pairs are in the journal"})],
+    ([answer(None, "unknown", False)], "it does not know this run"),
+    ([answer(fabric(5), "failed", False, error={"message": "the runner ended in mid-run: 2 of 6 pairs are in the journal"})],
      "the runner ended in mid-run: 2 of 6 pairs are in the journal"),
-    ([told(fabric(5), "finished", False)], "its runner is gone, and others were still at work"),
-    ([told(fabric(5, age=44.0))], "its runner has written nothing for 44 s"),
-    ([told(None), told(None), told(None), told(None)], "nobody has told it anything"),
+    ([answer(fabric(5), "finished", False)], "its runner ended while other hosts were still measuring"),
+    ([answer(fabric(5, age=44.0))], "its runner has written nothing for 44 s"),
+    ([answer(None), answer(None), answer(None), answer(None)], "no host has reported to it"),
 ])
-def test_a_reporter_that_is_lost(monkeypatch, answers, reason):
+def test_a_lost_reporter_ends_the_task(monkeypatch, answers, reason):
     action, result = ran(monkeypatch, *answers)
-    assert (result["state"], action.said) == ("lost", ["n1 does not tell how far the run is: " + reason])
+    assert (result["state"], action.said) == ("lost", ["n1 cannot report the progress of the run: " + reason])
     assert action.answers == []
     assert "failed" not in result
 
@@ -107,12 +107,12 @@ def test_a_reporter_that_is_lost(monkeypatch, answers, reason):
 ESC = {"value": 5.0, "unit": "Gbit/s\x1b[2J", "source": "n3\u202e npu 1\n", "target": "\x9b31m" + "x" * 1000}
 
 
-def test_names_that_hosts_chose_are_shown_as_they_are_and_bounded(monkeypatch):
+def test_names_from_hosts_are_displayed_printable_and_bounded(monkeypatch):
     silent = ["n4\x1b]0;title\x07", "n5\r\n", ["n6"], "y" * 1000, *["z"] * 100]
-    action, result = ran(monkeypatch, told({**fabric(3), "slowest": ESC, "silent": silent, "hosts_silent": 104}), told(fabric(12, True), "finished", False))
+    action, result = ran(monkeypatch, answer({**fabric(3), "slowest": ESC, "silent": silent, "hosts_silent": 104}), answer(fabric(12, True), "finished", False))
     assert action.said[0] == (
         "round 2 of 3, 3 of 12 pairs done, 0 failed, slowest 5 Gbit/s?[2J (n3? npu 1? to ?31m" + "x" * 57 + "...), about 18 s left; "
-        "no word from n4?]0;title?, n5??, ['n6'], " + "y" * 61 + "..., z, z, z, z and 96 more")
+        "no report from n4?]0;title?, n5??, ['n6'], " + "y" * 61 + "..., z, z, z, z and 96 more")
     assert result["lines"] == action.said
 
 
@@ -120,29 +120,29 @@ def test_names_that_hosts_chose_are_shown_as_they_are_and_bounded(monkeypatch):
                                   {**fabric(3), "seconds": float("nan")}, {**fabric(3), "age": None}, {**fabric(3), "over": "yes"},
                                   {**fabric(3), "silent": "n1"}, {**fabric(3), "slowest": []}, {**fabric(3), "slowest": {"value": "5"}},
                                   {**fabric(3), "pairs_done": 10 ** 400}])
-def test_what_is_no_progress_loses_the_reporter_and_not_the_run(monkeypatch, said):
-    action, result = ran(monkeypatch, *[told(said)] * 3)
+def test_a_malformed_answer_loses_the_reporter_and_not_the_run(monkeypatch, said):
+    action, result = ran(monkeypatch, *[answer(said)] * 3)
     assert result["state"] == "lost"
     assert "failed" not in result
 
 
-def test_why_a_reporter_is_lost_is_one_printable_line(monkeypatch):
+def test_the_reason_of_a_lost_reporter_is_one_printable_line(monkeypatch):
     action, _result = ran(monkeypatch, {"failed": True, "msg": "\x1b[2Jno\nsuch \u202efile"})
-    assert action.said == ["n1 does not tell how far the run is: ?[2Jno?such ?file"]
-    action, result = ran(monkeypatch, told(fabric(5), "failed", False, error={"message": "\x1b[31m"}))
-    assert (action.said, result["msg"]) == (["n1 does not tell how far the run is: ?[31m"], "n1 does not tell how far the run is: ?[31m")
+    assert action.said == ["n1 cannot report the progress of the run: ?[2Jno?such ?file"]
+    action, result = ran(monkeypatch, answer(fabric(5), "failed", False, error={"message": "\x1b[31m"}))
+    assert (action.said, result["msg"]) == (["n1 cannot report the progress of the run: ?[31m"], "n1 cannot report the progress of the run: ?[31m")
 
 
 def test_a_run_that_takes_longer_than_the_task(monkeypatch):
-    action, result = ran(monkeypatch, told(fabric(5)), options={"timeout": 0.0})
-    assert (result["state"], action.said) == ("timeout", ["not over after 0 s: round 2 of 3, 5 of 12 pairs done, 0 failed, about 8 s left"])
+    action, result = ran(monkeypatch, answer(fabric(5)), options={"timeout": 0.0})
+    assert (result["state"], action.said) == ("timeout", ["not finished after 0 s: round 2 of 3, 5 of 12 pairs done, 0 failed, about 8 s left"])
 
 
-def test_check_mode_asks_nobody(monkeypatch):
+def test_check_mode_contacts_no_host(monkeypatch):
     action, result = ran(monkeypatch, check_mode=True)
     assert (result["skipped"], action.asked) == (True, [])
 
 
-def test_an_interval_of_nothing(monkeypatch):
+def test_an_interval_of_zero_is_refused(monkeypatch):
     with pytest.raises(AnsibleActionFail):
         ran(monkeypatch, options={"interval": 0.0})

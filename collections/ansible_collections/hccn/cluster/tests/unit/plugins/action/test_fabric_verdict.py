@@ -1,4 +1,4 @@
-"""What the action makes of a diagnosis; the whole of it runs in tests/fabric."""
+"""The action fabric_verdict. tests/integration/check_fabric tests the whole."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose.host_classe
 from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose.diagnosis import Diagnosis
 
 
-def test_what_is_returned():
+def test_result_of_a_diagnosis():
     rail = {"kind": "rail", "name": "rail 1", "class": "slow", "certain": True, "hosts": ["n1", "n2"], "message": "rail 1: slow", "evidence": []}
     npu = {"kind": "npu", "name": "n2 npu 3", "class": "slow", "certain": True, "hosts": ["n2"], "message": "n2: npu 3 is slow with n1"}
     found = Diagnosis([Verdict("n1", "good", "fine", []), Verdict("n2", "slow", "npu 3 is slow with n1", ["x"])], {"hosts": 2}, [rail, npu], {"samples": 2})
@@ -19,7 +19,8 @@ def test_what_is_returned():
     moments = {entry.pop("started_at") for entry in result["measurements"]}
     assert len(moments) == 1
     assert result == {
-        "changed": False, "run_id": "r1", "coverage": {"hosts": 2}, "components": [rail, npu], "power": {"samples": 2}, "regressions": [], "problems": [],
+        "changed": False, "run_id": "r1", "coverage": {"hosts": 2}, "components": [rail, npu], "detection_limit": {"samples": 2}, "regressions": [],
+        "problems": [],
         "verdicts": [{"host": "n1", "class": "good", "message": "fine", "evidence": []},
                      {"host": "n2", "class": "slow", "message": "npu 3 is slow with n1", "evidence": ["x"]}],
         "hosts": {"good": ["n1"], "slow": ["n2"], "failed": [], "busy": [], "unreachable": [], "not_measured": []},
@@ -40,7 +41,7 @@ def test_what_is_returned():
     (None, {"n1": None, "n2": {}, "n3": {"run_id": "r1"}}, "r1"),
     (None, {}, "unnamed"),
 ])
-def test_the_name_of_the_run(given, results, run_id):
+def test_the_run_id_defaults_to_that_of_the_results(given, results, run_id):
     assert fabric_verdict._run_id(given, results) == run_id
 
 
@@ -50,7 +51,7 @@ def test_results_are_read_from_the_hosts_variables():
     assert fabric_verdict.ActionModule._results(options, {"hostvars": hostvars}) == {"n1": {"state": "finished"}, "n2": "nonsense", "n3": None}
 
 
-def test_a_start_that_failed_tells_why():
+def test_a_failed_start_is_the_reason():
     options = {"nodes": None, "hosts": ["n1", "n2"], "register_name": ["rdma"], "start_register_name": ["start"]}
     hostvars = {"n1": {"start": {"msg": "port in use", "measurements": []}, "rdma": {"state": "unknown"}},
                 "n2": {"start": {"run_id": "r1"}, "rdma": {"state": "finished"}}}
@@ -58,19 +59,19 @@ def test_a_start_that_failed_tells_why():
         "n1": {"msg": "port in use", "measurements": [], "failed": True}, "n2": {"state": "finished"}}
 
 
-def test_a_host_that_was_lost_before_the_measurement():
-    """The failures of those that answered are not the connection's."""
+def test_a_host_lost_before_the_measurement_is_unreachable():
+    """Failures of hosts that answered are not failures of the connection."""
     options = {"nodes": None, "hosts": ["n1", "n2", "n3"], "register_name": ["rdma"], "start_register_name": "start", "probe_register_name": "probe"}
     lost = {"unreachable": True, "msg": "no answer within 30 s"}
     hostvars = {"n1": {"probe": lost}, "n2": {"probe": {"failed": True, "msg": "no driver"}}, "n3": {"probe": lost, "rdma": {"state": "finished"}}}
     assert fabric_verdict.ActionModule._results(options, {"hostvars": hostvars}) == {"n1": lost, "n2": None, "n3": {"state": "finished"}}
 
 
-def test_results_that_are_given():
+def test_results_may_be_passed_as_nodes():
     assert fabric_verdict.ActionModule._results({"nodes": {"n1": {}}}, {}) == {"n1": {}}
 
 
-def test_a_variable_that_cannot_be_read():
+def test_an_unreadable_variable_is_a_problem_of_its_host():
     class Broken(dict):
         def get(self, name, default=None):
             raise AnsibleError("undefined")
@@ -80,7 +81,7 @@ def test_a_variable_that_cannot_be_read():
     assert found == {"n1": "the variable rdma cannot be read: undefined", "n2": {"state": "finished"}}
 
 
-def test_measurements_of_a_second_look_go_with_those_of_the_first():
+def test_measurements_of_a_confirmation_run_are_added():
     options = {"nodes": None, "hosts": ["n1", "n2", "n3"], "register_name": ["first", "second"], "start_register_name": []}
     hostvars = {"n1": {"first": {"state": "finished", "measurements": [1]}, "second": {"measurements": [2]}},
                 "n2": {"first": {"state": "finished", "measurements": [3]}, "second": {"skipped": True}},
@@ -89,8 +90,8 @@ def test_measurements_of_a_second_look_go_with_those_of_the_first():
         "n1": {"state": "finished", "measurements": [1, 2]}, "n2": {"state": "finished", "measurements": [3]}, "n3": None}
 
 
-def test_a_second_look_that_met_another_run_accuses_nobody():
-    """The other run's listener answers the partners of n2; n2 itself says that it was in use."""
+def test_a_confirmation_run_blocked_by_another_run_blames_no_host():
+    """The listener of the other run answers the partners of n2; n2 itself reports that it was in use."""
     pair = {"kind": "rdma", "status": "failed", "source": {"host": "n1"}, "target": {"host": "n2"}, "error": {"code": "wrong_run"}}
     good = {**pair, "status": "ok", "target": {"host": "n3"}}
     options = {"nodes": None, "hosts": ["n1", "n2"], "register_name": ["first", "second"], "start_register_name": ["start", "again"]}

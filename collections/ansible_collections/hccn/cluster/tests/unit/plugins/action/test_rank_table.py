@@ -1,4 +1,4 @@
-"""Variables of hosts that rank tables use, and hosts of problems. The whole action is tested in tests/rank_table."""
+"""Variables of hosts for rank tables, and host names in problems. The whole action is tested in tests/integration/rank_table."""
 
 from __future__ import annotations
 
@@ -25,24 +25,24 @@ from ansible_collections.hccn.cluster.plugins.plugin_utils._rank_table import co
     ("n1", {}, {"ansible_host": "known"}, "192.0.2.9"),
     ("known", {}, {"ansible_host": "unknown"}, "192.0.2.9"),
 ])
-def test_where_a_server_id_comes_from(host, given, variables, expected):
+def test_the_sources_of_a_server_id_in_order_of_precedence(host, given, variables, expected):
     assert rank_table.server_id(host, given, lambda: variables, {"known": "192.0.2.9"}.get) == expected
 
 
 @pytest.mark.parametrize("host, ansible_host", [("n1", "192.0.2.3"), ("192.0.2.4", "known")])
-def test_names_are_not_looked_up_where_there_is_an_address(host, ansible_host):
+def test_names_are_not_resolved_if_there_is_an_address(host, ansible_host):
     def look_up(name):
         raise AssertionError
 
     assert rank_table.server_id(host, {}, lambda: {"ansible_host": ansible_host}, look_up).startswith("192.0.2.")
 
 
-def test_no_server_id():
+def test_a_host_without_an_address_is_an_error():
     with pytest.raises(InputError, match="neither ansible_host nor the host's name is an IP address or resolves to one; set the variable"):
         rank_table.server_id("n1", {}, lambda: {"ansible_host": "unknown"}, {}.get)
 
 
-def test_the_variables_of_a_host_are_not_read_where_the_option_has_its_address():
+def test_the_variables_of_a_host_are_not_read_if_the_option_has_its_address():
     def variables():
         raise AssertionError
 
@@ -55,12 +55,12 @@ def test_the_variables_of_a_host_are_not_read_where_the_option_has_its_address()
     (["fd00::2", "fd00::1"], "fd00::1"),
     ([], None),
 ])
-def test_of_several_addresses_of_a_name_the_same_one_is_always_taken(monkeypatch, answers, expected):
+def test_a_name_with_several_addresses_always_resolves_to_the_same_one(monkeypatch, answers, expected):
     monkeypatch.setattr(socket, "getaddrinfo", lambda *_args, **_more: [(0, 0, 0, "", (answer, 0)) for answer in answers])
     assert rank_table.resolve("n1") == expected
 
 
-def test_a_name_without_an_address(monkeypatch):
+def test_a_name_that_does_not_resolve(monkeypatch):
     def fail(*_args, **_more):
         raise socket.gaierror
 
@@ -73,7 +73,7 @@ class Undefined(dict):
         raise AnsibleError("'site' is undefined")
 
 
-def test_variables_of_hosts():
+def test_addresses_and_results_are_read_from_variables_of_hosts():
     hosts = rank_table.HostVars({"n1": {"npu": {"devices": []}, "ansible_host": "192.0.2.1", "rank_table_host_ip": "198.51.100.1"}, "n2": Undefined()})
     none = {"server_ids": {}, "host_ips": {}, "container_ips": {}}
     assert hosts.result("n1", "npu") == {"devices": []}
@@ -104,6 +104,6 @@ SERVERS = (Server("n1", "192.0.2.1", DEVICES), Server("n2", "192.0.2.2", DEVICES
     ((Group("prefill", SERVERS[1:]), Group("decode", SERVERS)), "decode_device_list[1].device_ip", "n1"),
     ((Group("prefill", SERVERS[1:]), Group("decode", SERVERS)), "decode_device_list[2]", "n2"),
 ])
-def test_problems_of_a_table_get_the_name_of_the_host(groups, where, host):
+def test_problems_of_a_table_name_the_host(groups, where, host):
     problem, = compose.with_hosts([Problem("rule", "error", "m", where=where)], Model(groups, "1.0"))
     assert problem.host == host

@@ -1,4 +1,4 @@
-"""How the wait for a run is cut into calls, each with a bound of its own."""
+"""The wait for a run is split into calls, each with its time limit."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ RUNNING, FINISHED = {"state": "running"}, {"state": "finished", "measurements": 
 
 
 class Action(rdma_perf_info.ActionModule):
-    """With answers in place of a host, and a clock that goes on by what a call waits."""
+    """An action with prepared answers instead of a host, and a clock that advances by the wait of each call."""
 
     def __init__(self, arguments, answers):
         self._task = types.SimpleNamespace(args=arguments)
@@ -37,17 +37,17 @@ def ran(monkeypatch, arguments, *answers):
     return action, action.run(None, {})
 
 
-def test_a_run_that_is_over_takes_one_call_without_a_wait(monkeypatch):
+def test_a_finished_run_takes_one_call_without_waiting(monkeypatch):
     action, result = ran(monkeypatch, {"wait": 1800}, FINISHED)
     assert (action.waited, action.bounds, result) == ([0.0], [30.0], {"changed": False, **FINISHED})
 
 
-def test_a_wait_is_cut_into_calls_and_ends_in_time(monkeypatch):
+def test_a_wait_is_split_into_calls_and_ends_in_time(monkeypatch):
     action, result = ran(monkeypatch, {"wait": "25"}, *[RUNNING] * 4)
     assert (action.waited, action.bounds, result["state"]) == ([0.0, 10.0, 10.0, 5.0], [30.0, 40.0, 40.0, 35.0], "running")
 
 
-def test_without_a_wait_nothing_is_asked_twice(monkeypatch):
+def test_without_a_wait_there_is_one_call(monkeypatch):
     action, result = ran(monkeypatch, {}, RUNNING)
     assert (action.waited, result["state"]) == ([0.0], "running")
 
@@ -57,7 +57,7 @@ def test_a_failure_ends_the_wait(monkeypatch):
     assert (action.waited, result["msg"]) == ([0.0, 10.0], "no")
 
 
-def test_what_is_no_number_is_refused_by_the_module(monkeypatch):
+def test_an_invalid_wait_is_passed_to_the_module(monkeypatch):
     action, _result = ran(monkeypatch, {"wait": "soon"}, {"failed": True, "msg": "argument 'wait' is of type str"})
     assert action.waited == ["soon"]
 
@@ -71,5 +71,5 @@ def test_what_is_no_number_is_refused_by_the_module(monkeypatch):
     ({"state": "running"}, True),
     ({"state": "unknown"}, False),
 ])
-def test_what_is_waited_for(found, expected):
+def test_waiting_continues_while_the_run_goes_on(found, expected):
     assert rdma_perf_info.goes_on(found) is expected

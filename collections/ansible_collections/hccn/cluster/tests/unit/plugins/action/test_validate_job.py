@@ -1,4 +1,4 @@
-"""What the action returns; what is wrong is decided in plugin_utils/_roles, and the whole of it runs in tests/validate."""
+"""The result of the action. The checks are tested in plugin_utils/_roles, and the whole action in tests/integration/validate."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ansible_collections.hccn.cluster.plugins.action.validate_job import ActionM
 
 
 class Validates(ActionModule):
-    """Without Ansible around it."""
+    """The action without Ansible."""
 
     def __init__(self, **options):
         self._options = {"hosts": "npu", "needs": [], "wants": [], "unknown": "error", **options}
@@ -36,14 +36,14 @@ def known(**hosts):
     return {"groups": {"all": list(hosts), "npu": list(hosts)}, "hostvars": hosts}
 
 
-def test_a_job_that_is_right():
+def test_a_valid_job_passes():
     action = Validates()
     assert action.run(task_vars=known(npu1={"tls_state": "enabled"}, npu2={})) == {
         "changed": False, "fail_on": "slow", "hosts": ["npu1", "npu2"], "problems": [], "warnings": []}
     assert action.shown == ["Validated: 2 hosts and the variables of the job."]
 
 
-def test_problems_fail_it_once():
+def test_all_problems_are_reported_in_one_failure():
     found = Validates().run(task_vars=known(npu1={"tls_sate": "enabled"}, npu2={"tls_state": "on"}))
     assert found == {
         "changed": False, "failed": True, "warnings": [],
@@ -56,13 +56,13 @@ def test_problems_fail_it_once():
 
 
 @pytest.mark.parametrize("options, variables", [({"unknown": "warning"}, {}), ({}, {"validate_unknown": "warning"})])
-def test_an_unknown_name_as_a_warning(options, variables):
+def test_an_unknown_name_can_be_a_warning(options, variables):
     found = Validates(**options).run(task_vars=known(npu1={"tls_sate": "enabled", **variables}))
     assert (found.get("failed"), found["problems"]) == (None, [])
     assert found["warnings"] == ["npu1: tls_sate is not a variable of the collection. Did you mean tls_state?"]
 
 
-def test_what_is_needed_is_not_also_wanted():
+def test_a_mandatory_requirement_is_not_also_a_warning():
     found = Validates(needs=["history"], wants=["history"]).run(task_vars=known(npu1={}))
     assert (found["failed"], [problem["cause"] for problem in found["problems"]], found["warnings"]) == (True, ["requirement_missing"], [])
     found = Validates(wants=["history"]).run(task_vars=known(npu1={}))
@@ -70,12 +70,12 @@ def test_what_is_needed_is_not_also_wanted():
     assert "failed" not in found
 
 
-def test_no_hosts():
+def test_a_pattern_without_hosts_fails():
     found = Validates(hosts="npus", wants=["history"]).run(task_vars=known(npu1={}))
     assert (found["failed"], found["warnings"], [problem["cause"] for problem in found["problems"]]) == (True, [], ["no_hosts"])
 
 
 @pytest.mark.parametrize("hosts", [None, 7, {"a": 1}, ["npu", 7]])
-def test_hosts_that_are_no_pattern(hosts):
+def test_hosts_must_be_a_pattern_or_patterns(hosts):
     with pytest.raises(AnsibleActionFail, match="hosts must be a pattern such as npu, or a list of patterns"):
         Validates(hosts=hosts).run(task_vars=known(npu1={}))

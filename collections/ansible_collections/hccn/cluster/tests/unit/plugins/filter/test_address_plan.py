@@ -17,7 +17,7 @@ def test_the_filter_makes_a_plan():
         "n2": [{"id": 0, "address": "10.0.0.1", "netmask": "255.255.255.0"}]}
 
 
-def test_what_is_wrong_is_told_in_one_sentence():
+def test_an_error_is_one_sentence():
     with pytest.raises(AnsibleFilterError) as raised:
         address_plan(WRITTEN)
     assert str(raised.value) == ("address_plan: n2 npu 1 (config[0]): 10.0.0.5 is also the address of n1 NPU 0, config[0] "
@@ -27,14 +27,14 @@ def test_what_is_wrong_is_told_in_one_sentence():
     assert str(raised.value) == "address_plan: address_plan takes a list of hosts, each with host, and devices or config"
 
 
-def test_what_is_wrong_can_be_returned():
+def test_problems_are_returned_on_request():
     assert address_plan(WRITTEN, problems=True) == {"config": {}, "problems": [{
         "rule": "duplicate_address", "severity": "error", "host": "n2", "device": 1, "where": "config[0]", "hint": "give each NPU an address of its own",
         "message": "10.0.0.5 is also the address of n1 NPU 0, config[0]"}]}
     assert address_plan(WRITTEN[:1], problems=True) == {"config": {"n1": WRITTEN[0]["config"]}, "problems": []}
 
 
-def test_without_netaddr_what_was_written_is_still_checked(monkeypatch):
+def test_declared_addresses_are_checked_without_netaddr(monkeypatch):
     monkeypatch.setattr(address_pools, "netaddr", None)
     assert address_plan(WRITTEN[:1]) == {"n1": WRITTEN[0]["config"]}
     with pytest.raises(AnsibleFilterError) as raised:

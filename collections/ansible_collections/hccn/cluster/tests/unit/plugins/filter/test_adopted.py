@@ -9,7 +9,7 @@ from ansible_collections.hccn.cluster.plugins.filter.adopted import FilterModule
 adopted = FilterModule().filters()["adopted"]
 
 
-def test_the_filter_makes_variables():
+def test_the_filter_returns_variables():
     device = {"id": 2, "address": None, "netmask": None, "gateway": None, "netdetect": None, "tls": {"enabled": True}, "errors": []}
     file = {"settings": [{"device": 2, "key": "tls_enable", "value": "1"}, {"device": 2, "key": "mtu", "value": "4200"}], "problems": []}
     assert adopted({"devices": [device]}, file) == {
@@ -17,7 +17,7 @@ def test_the_filter_makes_variables():
         "problems": []}
 
 
-def test_what_is_wrong_is_told_in_one_sentence():
+def test_an_error_is_one_sentence():
     with pytest.raises(AnsibleFilterError) as raised:
         adopted({"msg": "unreachable"}, {})
-    assert str(raised.value) == "adopted: this is no result of device_info: it has no devices (give what the task registered)"
+    assert str(raised.value) == "adopted: this is not a result of device_info: it has no devices (pass the registered result of the task)"

@@ -34,11 +34,11 @@ def test_the_variable_of_each_host_is_read_once():
     assert hostvars.reads == asked
 
 
-def test_hosts_without_the_variable():
+def test_hosts_without_the_variable_are_omitted_or_get_the_default():
     hostvars = {"n1": {"npus": 1}, "n2": {}, "n3": {"npus": 3}}
     assert by_host(["n3", "n2", "n1", "n4"], hostvars, "npus") == {"n3": 3, "n1": 1}
     assert by_host(["n1", "n2", "n4"], hostvars, "npus", default={"failed": True}) == {"n1": 1, "n2": {"failed": True}, "n4": {"failed": True}}
 
 
-def test_hosts_by_another_name():
+def test_keys_can_be_mapped_to_other_names():
     assert by_host(["n1", "n2"], {"n1": {"npus": 1}, "n2": {"npus": 2}}, "npus", names={"n2": "worker-2", "n9": "worker-9"}) == {"n1": 1, "worker-2": 2}

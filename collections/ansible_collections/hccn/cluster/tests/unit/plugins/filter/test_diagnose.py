@@ -16,23 +16,23 @@ def record(source, target, value):
 RECORDS = [record("a", "b", 195), record("b", "c", 100), record("c", "d", 101), record("d", "a", 195), {"kind": "device", "id": "x"}]
 
 
-def test_the_filter():
+def test_a_slow_npu_is_named():
     diagnose = FilterModule().filters()["diagnose"]
     found = diagnose(RECORDS)
-    assert sorted(found) == ["components", "coverage", "hosts", "power", "problems", "regressions", "verdicts"]
+    assert sorted(found) == ["components", "coverage", "detection_limit", "hosts", "problems", "regressions", "verdicts"]
     assert found["hosts"] == {"good": ["a", "b", "d"], "slow": ["c"], "failed": [], "busy": [], "unreachable": [], "not_measured": []}
     assert found["components"] == [{"kind": "npu", "name": "c npu 0", "class": "slow", "certain": True, "hosts": ["c"],
                                     "message": "c: npu 0 is slow with 2 of 2 proven-good partners: b, d, 48 % below normal",
                                     "devices": [{"host": "c", "device": 0}]}]
 
 
-def test_results_by_host_and_the_hosts_asked_for():
+def test_results_by_host_are_limited_to_the_requested_hosts():
     diagnose = FilterModule().filters()["diagnose"]
     results = {host: {"measurements": [entry for entry in RECORDS if entry.get("source", {}).get("host") == host]} for host in "abcd"}
     found = diagnose(results, hosts=["c", "x"], relative_floor=0.4)
     assert [(entry["host"], entry["class"]) for entry in found["verdicts"]] == [("c", "good"), ("x", "not_measured")]
 
 
-def test_what_is_no_record():
+def test_an_invalid_record_is_an_error():
     with pytest.raises(AnsibleFilterError, match="diagnose: the list of measurements holds something that is no record"):
         FilterModule().filters()["diagnose"](["x"])

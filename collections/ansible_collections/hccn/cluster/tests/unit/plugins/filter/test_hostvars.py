@@ -1,4 +1,4 @@
-"""The work of filters that walk over all hosts grows with their number, not with its square."""
+"""The cost of filters that read variables of all hosts grows linearly with the number of hosts."""
 
 from __future__ import annotations
 

@@ -12,12 +12,12 @@ HOSTS = [
 ]
 
 
-def test_the_filter_makes_a_plan():
+def test_the_filter_returns_a_plan():
     plan = FilterModule().filters()["pair_plan"](HOSTS, plan="full", seed=1, rails=[0], run_id="r1")
     assert (plan["run_id"], plan["summary"]["pairs"]) == ("r1", 1)
 
 
-def test_the_filter_takes_all_that_a_plan_can_have():
+def test_the_filter_accepts_all_options():
     plan = FilterModule().filters()["pair_plan"](HOSTS, "leaves", groups={"n1": {"leaf": "a"}, "n2": {"leaf": "b"}}, budget="1", seconds_per_pair="30")
     assert (plan["plan"], plan["summary"]["leaves"], plan["summary"]["minutes"]) == ("leaves", 2, 0.5)
     plan = FilterModule().filters()["pair_plan"](HOSTS, pairs=[["n2", "n1"]], compact=True)
@@ -25,7 +25,7 @@ def test_the_filter_takes_all_that_a_plan_can_have():
     assert "schedule" in FilterModule().filters()["pair_plan"](HOSTS, compact=True)
 
 
-def test_what_is_wrong_is_told_in_one_sentence():
+def test_an_error_is_one_sentence():
     with pytest.raises(AnsibleFilterError) as raised:
         FilterModule().filters()["pair_plan"](HOSTS, "trees")
     assert str(raised.value) == "pair_plan: plan 'trees' is not known (known plans are devices, full, leaves, pairs, quick)"

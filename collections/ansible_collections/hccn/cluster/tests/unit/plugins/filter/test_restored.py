@@ -9,14 +9,14 @@ from ansible_collections.hccn.cluster.plugins.filter.restored import FilterModul
 restored = FilterModule().filters()["restored"]
 
 
-def test_the_filter_makes_options():
+def test_the_filter_returns_module_options():
     saved = {"schema": "hccn.cluster/restore/2", "saved_at": "2026-01-02T03:04:05Z", "hccn_conf": "mtu_0=1500\n"}
     made = restored(saved, [{"device": 1, "key": "mtu", "value": "1"}])
     assert (made["present"], made["absent"]) == ([{"id": 0, "settings": {"mtu": 1500}}], [{"id": 1, "settings": {"mtu": ""}}])
 
 
-def test_what_is_wrong_is_told_in_one_sentence():
+def test_an_error_is_one_sentence():
     with pytest.raises(AnsibleFilterError) as raised:
         restored({"a": 1})
     assert str(raised.value) == (
-        "restored: what was saved is not of the schema hccn.cluster/restore/2 (it was made by another version, or is another file)")
+        "restored: the saved state does not have the schema hccn.cluster/restore/2 (another version saved it, or it is another file)")

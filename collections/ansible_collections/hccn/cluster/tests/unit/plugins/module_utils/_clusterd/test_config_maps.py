@@ -70,38 +70,38 @@ def test_instances_of_one_server_share_a_group():
     assert [(one["server_id"], one["deploy_server"]) for one in table["server_group_list"][2]["server_list"]] == [("192.0.2.1", "0"), ("192.0.2.2", "0")]
 
 
-def test_newer_tables_have_the_address_beside_the_id():
+def test_host_ip_takes_precedence_over_server_id():
     maps = [rings_of("a", 1, server_list=[dict(server(1), server_id="40-1a", host_ip="192.0.2.9")])]
     assert read(Api(configmaps=maps, pods=PODS))[0]["server_group_list"][2]["server_list"][0]["server_id"] == "192.0.2.9"
 
 
-NO_SERVERS = "the rank table is completed, and its server_list is no list of servers"
+NO_SERVERS = "the rank table is completed, but its server_list is not a list of servers"
 
 
 @pytest.mark.parametrize("servers, message", [
     ([None], NO_SERVERS), (None, NO_SERVERS), ("n1", NO_SERVERS),
-    ([{"server_id": "192.0.2.1", "device": [None]}], "the device of a server in the rank table is no list of devices"),
+    ([{"server_id": "192.0.2.1", "device": [None]}], "the key device of a server in the rank table is not a list of devices"),
 ])
-def test_a_table_that_is_none_hides_no_other(servers, message):
+def test_invalid_table_does_not_hide_others(servers, message):
     table, problems = read(Api(configmaps=[rings_of("a", 1), rings_of("b", 2, server_list=servers)], pods=PODS))
     assert [group["group_id"] for group in table["server_group_list"]] == ["0", "1", "2"]
     assert [(problem.where, problem.message) for problem in problems if problem.rule == "config_map"] == [("mindie/rings-config-b", message)]
 
 
-def test_what_clusterd_leaves_out_is_told():
+def test_instances_that_clusterd_omits_are_reported():
     broken = config_map("rings-config-c", {"hccl.json": "{"}, jobID="j", **{"grt-group/deploy-server": "0"})
     both = rings_of("d", 4)
     both["metadata"]["labels"]["grt-server/deploy-server"] = "1"
     maps = [rings_of("a", 1), rings_of("b", 2, "initializing"), broken, both, rings_of("e", 5, version="1.2", label="x")]
     table, problems = read(Api(configmaps=maps, pods=PODS[:2]))
-    told = [(problem.rule, problem.severity, problem.where) for problem in problems if problem.reader == "clusterd"]
-    assert told == [("instance_incomplete", "warning", "mindie/rings-config-b"), ("config_map", "error", "mindie/rings-config-c"),
+    reported = [(problem.rule, problem.severity, problem.where) for problem in problems if problem.reader == "clusterd"]
+    assert reported == [("instance_incomplete", "warning", "mindie/rings-config-b"), ("config_map", "error", "mindie/rings-config-c"),
                     ("deploy_server_label", "error", "mindie/rings-config-d"), ("deploy_server_label", "error", "mindie/rings-config-e"),
                     ("app_missing", "error", None), ("versions_differ", "error", None)]
     assert [len(group["server_list"]) for group in table["server_group_list"]] == [2, 0, 1, 1, 1]
 
 
-def test_no_instance_is_complete():
+def test_no_complete_instance_is_an_error():
     with pytest.raises(HccnError, match="no instance of job j is complete yet: mindie/rings-config-a") as caught:
         read(Api(configmaps=[rings_of("a", 1, "initializing")], pods=PODS))
     assert caught.value.code == "no_rank_table"
@@ -109,12 +109,12 @@ def test_no_instance_is_complete():
         rank_table_config_maps.instances(Api(configmaps=[rings_of("a", 1)]), "mindie", "x", "")
 
 
-def test_a_training_job_has_one():
+def test_table_of_a_training_job():
     table = {"status": "completed", "server_count": "1", "version": "1.0", "server_list": [server(1)]}
     api = Api(configmaps=[config_map("rings-config-llama", {"hccl.json": json.dumps(table)}), config_map("rings-config-llama2", {"hccl.json": "{}"})])
     found, problems = rank_table_config_maps.single_of(rank_table_config_maps.instances(api, "mindie", "", "llama"))
     assert (found, problems) == (table, [])
-    with pytest.raises(HccnError, match="the ConfigMap mindie/rings-config-llama2 holds no complete table: it is without a status"):
+    with pytest.raises(HccnError, match="the ConfigMap mindie/rings-config-llama2 contains no complete table: it is without a status"):
         rank_table_config_maps.single_of(rank_table_config_maps.instances(api, "mindie", "", "llama2"))
 
 
@@ -140,7 +140,7 @@ SUMMARIES = [
 ]
 
 
-def test_jobs_out_of_their_summaries():
+def test_jobs_from_summaries():
     found = jobs.from_config_maps(Api(configmaps=SUMMARIES), "")
     assert {job["job_id"]: job["nodes"] and [(node["node"], node["devices"]) for node in job["nodes"]] for job in found} == {
         "j1": [("n1", [0, 8]), ("n2", [0, 1])], "j2": [("n1", [3]), ("n3", [8])], "j3": None, "j4": [("n1", [0])], "j5": [("n1", [0])], "j6": None}
@@ -155,7 +155,7 @@ def test_running_jobs_on_a_leaf():
     assert jobs.on_devices([dict(found[0], nics=None)], {}, None) == []
 
 
-def test_numbers_that_int_refuses_stop_nobody():
+def test_invalid_numbers_are_ignored():
     """Any account that may write a ConfigMap with the label may write anything into it."""
     part = summary("j", "one", {"server_list": [on("n1", "\u00b2", "9" * 5000, 3)]}, index="\u00b2", total="9" * 5000)
     (found,) = jobs.from_config_maps(Api(configmaps=[part]), "")

@@ -22,7 +22,7 @@ def look(*folders, **more):
     return elastic_agent.inspect(dict({"paths": [str(folder) for folder in folders], "fail_on": "never"}, **more))
 
 
-def test_nothing_is_there(tmp_path):
+def test_no_leftovers(tmp_path):
     put(tmp_path, "torch/distributed/run.py", "import os\n")
     put(tmp_path, "mindx_elastic_other-1.dist-info/METADATA", "Version: 1\n")
     assert look(tmp_path) == {"packages": [], "imports": [], "problems": []}
@@ -31,7 +31,7 @@ def test_nothing_is_there(tmp_path):
 @pytest.mark.parametrize("path, version", [
     ("mindx_elastic-7.1.dist-info/METADATA", "7.1"), ("mindx-elastic-0.0.1-py3.10.egg-info/PKG-INFO", "0.0.1"), ("mindx_elastic-2.egg-info", "2"),
     ("mindx_elastic/__init__.py", None)])
-def test_its_version_is_told_without_an_import(tmp_path, path, version):
+def test_version_is_read_without_an_import(tmp_path, path, version):
     put(tmp_path, path, "Metadata-Version: 2.1\nName: x\nVersion: %s\nraise SystemExit\n" % version)
     found = look(tmp_path)
     assert [(one["version"], one["retired"]) for one in found["packages"]] == [(version, True)]
@@ -39,13 +39,13 @@ def test_its_version_is_told_without_an_import(tmp_path, path, version):
     assert "mindx_elastic" not in sys.modules
 
 
-def test_a_line_that_was_left_behind(tmp_path):
+def test_import_without_the_package_is_an_error(tmp_path):
     put(tmp_path, "torch/distributed/run.py", RUN)
     found = look(tmp_path, fail_on="error")
     where = str(tmp_path / "torch/distributed/run.py")
     assert found["imports"] == [{"path": where, "line": 3, "text": "import mindx_elastic.api"}]
     assert (found["failed"], found["msg"]) == (True, "torch imports Elastic-Agent: import mindx_elastic.api, which is not installed, so torchrun fails "
-                                               "(remove this line, or install torch anew)")
+                                               "(remove this line, or reinstall torch)")
     put(tmp_path, "mindx_elastic-7.1.dist-info/METADATA", "Version: 7.1\n")
     found = look(tmp_path, tmp_path, fail_on="error")
     assert "failed" not in found
@@ -53,7 +53,7 @@ def test_a_line_that_was_left_behind(tmp_path):
         ("elastic_agent_retired", "warning", str(tmp_path / "mindx_elastic-7.1.dist-info")), ("elastic_agent_import", "warning", where + " line 3")]
 
 
-def test_folders(tmp_path):
-    with pytest.raises(InputError, match="absent is no folder"):
+def test_paths(tmp_path):
+    with pytest.raises(InputError, match="absent is not a folder"):
         look(tmp_path / "absent")
     assert elastic_agent.inspect({"paths": None, "fail_on": "never"})["problems"] == []

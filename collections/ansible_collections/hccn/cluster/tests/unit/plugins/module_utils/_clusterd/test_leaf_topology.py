@@ -23,45 +23,45 @@ LEAF = ["0", "8", "2", "10", "4", "12", "6", "14"]
     ({"node": "node-1", "leaf": "leaf 1"}, LEAF),
 ])
 @pytest.mark.parametrize("direction, operation", [("failover", True), ("switchback", False)])
-def test_the_six_examples(entry, devices, direction, operation):
+def test_examples_of_the_vendor(entry, devices, direction, operation):
     request = nic_switch.request("job", leaf_topology.select([entry], TOPOLOGY), direction)
     assert request == {"jobID": "job", "nicOps": {"node-1": {"dev": devices, "op": [operation] * len(devices)}}}
 
 
-def test_devices_are_taken_as_they_are():
+def test_devices_need_no_topology():
     nics = [{"node": "b", "devices": ["8", 0]}, {"node": "a", "devices": [3]}, {"node": "b", "devices": [1]}]
     assert leaf_topology.select(nics, None) == {"b": [8, 0, 1], "a": [3]}
 
 
 @pytest.mark.parametrize("nics, message", [
-    ([], "nics is empty: ClusterD would take that and do nothing"),
+    ([], "nics is empty: ClusterD would accept the request and do nothing"),
     ([{"node": "n", "devices": []}], r"nics\[0\].devices is empty"),
-    ([{"node": "n", "devices": ["0", 0]}], "NPU 0 of node n stands there twice"),
-    ([{"node": "n", "devices": [0]}, {"node": "n", "qdd": "QDD8"}], "NPU 0 of node n stands there twice"),
-    ([{"node": "n", "devices": ["device0"]}], r"nics\[0\].devices: 'device0' is no id of an NPU such as 0 or 8"),
-    ([{"node": "n", "devices": [True]}], "True is no id of an NPU"),
+    ([{"node": "n", "devices": ["0", 0]}], "NPU 0 of node n is listed twice"),
+    ([{"node": "n", "devices": [0]}, {"node": "n", "qdd": "QDD8"}], "NPU 0 of node n is listed twice"),
+    ([{"node": "n", "devices": ["device0"]}], r"nics\[0\].devices: 'device0' is not the id of an NPU, such as 0 or 8"),
+    ([{"node": "n", "devices": [True]}], "True is not the id of an NPU"),
     ([{"node": "", "devices": [0]}], r"nics\[0\] has no node"),
-    ([{"node": "n"}], "name the NPUs of node n by one of devices, leaf and qdd"),
-    ([{"node": "n", "devices": [0], "leaf": "leaf 1"}], "name the NPUs of node n by one of devices, leaf and qdd"),
-    ([{"node": "n", "devices": [0], "port": "A"}], "a port is one of a qdd"),
+    ([{"node": "n"}], "select the NPUs of node n with exactly one of devices, leaf and qdd"),
+    ([{"node": "n", "devices": [0], "leaf": "leaf 1"}], "select the NPUs of node n with exactly one of devices, leaf and qdd"),
+    ([{"node": "n", "devices": [0], "port": "A"}], "port requires qdd"),
     ([{"node": "n", "qdd": "QDD9"}], "topology has no QDD 'QDD9' on node n"),
     ([{"node": "n", "leaf": "leaf 3"}], "topology has no leaf 'leaf 3'; it has leaf 1"),
 ])
-def test_what_is_refused(nics, message):
+def test_invalid_selections_are_rejected(nics, message):
     with pytest.raises(InputError, match=message):
         leaf_topology.select(nics, TOPOLOGY)
 
 
 @pytest.mark.parametrize("entry, message", [
     ({"qdds": []}, r"topology\[0\] has no leaf"),
-    ({"leaf": "a", "qdds": []}, r"topology\[0\].qdds is to be a list"),
-    ({"leaf": "a", "qdds": [{"qdd": "q", "ports": {"C": 0}}]}, r"topology\[0\].qdds\[0\].ports is to be the NPU of each port"),
-    ({"leaf": "a", "qdds": [{"qdd": "q", "ports": {"A": "x"}}]}, r"topology\[0\].qdds\[0\].ports.A: 'x' is no id"),
-    ({"leaf": "a", "qdds": [{"qdd": "q", "ports": {"A": 0}, "colour": 1}]}, "colour is not known; there are qdd, backup, ports"),
-    ({"leaf": "a", "qdds": [{"qdd": "q", "ports": {"A": 0}}, {"qdd": "r", "ports": {"B": 0}}]}, "NPU 0 hangs on port A of q and on port B of r"),
-    ({"leaf": "a", "nodes": ["n"], "qdds": [{"qdd": "q", "ports": {"A": 0, "B": 0}}]}, "NPU 0 of n hangs on port A of q and on port B of q"),
+    ({"leaf": "a", "qdds": []}, r"topology\[0\].qdds must be a list"),
+    ({"leaf": "a", "qdds": [{"qdd": "q", "ports": {"C": 0}}]}, r"topology\[0\].qdds\[0\].ports must contain the NPU of each port"),
+    ({"leaf": "a", "qdds": [{"qdd": "q", "ports": {"A": "x"}}]}, r"topology\[0\].qdds\[0\].ports.A: 'x' is not the id"),
+    ({"leaf": "a", "qdds": [{"qdd": "q", "ports": {"A": 0}, "colour": 1}]}, "colour is unknown; valid keys are qdd, backup, ports"),
+    ({"leaf": "a", "qdds": [{"qdd": "q", "ports": {"A": 0}}, {"qdd": "r", "ports": {"B": 0}}]}, "NPU 0 is connected to port A of q and to port B of r"),
+    ({"leaf": "a", "nodes": ["n"], "qdds": [{"qdd": "q", "ports": {"A": 0, "B": 0}}]}, "NPU 0 of n is connected to port A of q and to port B of q"),
 ])
-def test_a_topology_that_cannot_be(entry, message):
+def test_invalid_topologies_are_rejected(entry, message):
     with pytest.raises(InputError, match=message):
         leaf_topology.parse([entry])
 

@@ -27,7 +27,7 @@ def pod_group(labels, phase="Running", uid=JOB):
             "status": {"phase": phase}}
 
 
-def looked(nics, nodes, api):
+def run_prechecks(nics, nodes, api):
     def reach():
         if isinstance(api, Exception):
             raise api
@@ -40,9 +40,9 @@ def npus(**links):
     return {"devices": [{"id": int(name[1:]), "link": link} for name, link in links.items()]}
 
 
-def test_all_is_well():
+def test_all_preconditions_are_met():
     api = Api(pod_group({}, uid="another"), pod_group({"process-recover-enable": "on"}))
-    found = looked({"node-1": [0, 8]}, {"node-1": npus(d0="up", d8="up", d3="down")}, api)
+    found = run_prechecks({"node-1": [0, 8]}, {"node-1": npus(d0="up", d8="up", d3="down")}, api)
     assert found.problems == []
     assert found.checked == ["the links of NPU 0, 8 on node node-1 are up", "process-level recovery is on (PodGroup train/llama-x)",
                              "the job is running (PodGroup train/llama-x)"]
@@ -50,9 +50,9 @@ def test_all_is_well():
     assert api.asked == [("scheduling.volcano.sh/v1beta1", "podgroups", "train", "")]
 
 
-def test_what_stops_it():
+def test_unmet_preconditions_are_problems():
     api = Api(pod_group({"process-recover-enable": "pause"}, "Pending"))
-    found = looked({"node-1": [0, 1, 2, 3]}, {"node-1": npus(d0="down", d1=None, d2="up")}, api)
+    found = run_prechecks({"node-1": [0, 1, 2, 3]}, {"node-1": npus(d0="down", d1=None, d2="up")}, api)
     assert [(problem.rule, problem.device, problem.message) for problem in found.problems] == [
         ("link", 0, "the link of NPU 0 on node node-1 is DOWN: the switch would fail"),
         ("link", 1, "the link of NPU 1 on node node-1 could not be read"),
@@ -62,8 +62,8 @@ def test_what_stops_it():
     assert found.checked == []
 
 
-def test_recovery_without_a_label():
-    found = looked({}, {}, Api(pod_group(None)))
+def test_missing_recovery_label_is_a_problem():
+    found = run_prechecks({}, {}, Api(pod_group(None)))
     assert [problem.message for problem in found.problems] == [
         "process-level recovery of the job is off: the PodGroup train/llama-x has no label process-recover-enable"]
 
@@ -72,17 +72,17 @@ def test_recovery_without_a_label():
     ({"unreachable": True, "msg": "Data could not be sent to remote host.\nMake sure it can be reached"}, "Data could not be sent to remote host."),
     ({"failed": True}, "its host was lost"),
 ])
-def test_a_host_that_was_lost_stops_it(result, why):
-    found = looked({"node-1": [0], "node-2": [0, 8]}, {"node-1": npus(d0="up"), "node-2": result}, Api(pod_group({"process-recover-enable": "on"})))
+def test_failed_result_or_lost_host_is_a_problem(result, why):
+    found = run_prechecks({"node-1": [0], "node-2": [0, 8]}, {"node-1": npus(d0="up"), "node-2": result}, Api(pod_group({"process-recover-enable": "on"})))
     assert [(problem.rule, problem.host, problem.message) for problem in found.problems] == [
         ("link", "node-2", "the links of NPU 0, 8 on node node-2 could not be read: " + why)]
     assert found.checked[0] == "the links of NPU 0 on node node-1 are up"
 
 
-def test_what_could_not_be_looked_at_is_named():
-    found = looked({"node-1": [0]}, {}, HccnError("no_kubernetes", "no kubeconfig"))
+def test_unchecked_preconditions_are_listed():
+    found = run_prechecks({"node-1": [0]}, {}, HccnError("no_kubernetes", "no kubeconfig"))
     assert found.problems == [] and found.checked == []
     assert found.unchecked[:3] == ["the links of NPU 0 on node node-1: nodes has no result of device_info for it",
                                    "process-level recovery of the job: no kubeconfig", "the job is running: no kubeconfig"]
-    assert looked({}, {}, Api()).unchecked[:2] == ["process-level recovery of the job: no PodGroup belongs to %s" % JOB,
-                                                   "the job is running: no PodGroup tells"]
+    assert run_prechecks({}, {}, Api()).unchecked[:2] == ["process-level recovery of the job: no PodGroup belongs to %s" % JOB,
+                                                   "the job is running: no PodGroup belongs to %s" % JOB]

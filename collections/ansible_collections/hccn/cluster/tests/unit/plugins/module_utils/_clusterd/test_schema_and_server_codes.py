@@ -1,4 +1,4 @@
-"""The table of messages, compared with literal numbers, and the return codes."""
+"""The table of messages, compared with literal field numbers, and the return codes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 from ansible_collections.hccn.cluster.plugins.module_utils._clusterd import schema, server_codes
 
 
-def test_the_numbers_of_what_is_sent_and_read():
+def test_field_numbers_of_messages():
     numbers = {"%s.%s" % (name, title): {field: number for field, (number, _type) in fields.items()}
                for name, file in schema.FILES.items() for title, fields in file.messages.items()}
     assert numbers == {
@@ -35,35 +35,35 @@ def test_the_numbers_of_what_is_sent_and_read():
     }
 
 
-def test_the_paths_of_the_calls_and_no_others():
+def test_paths_of_calls():
     assert [schema.path_of(name, method) for name, file in schema.FILES.items() for method in file.methods] == [
         "/config.Config/Register", "/config.Config/SubscribeRankTable", "/Recover/SwitchNicTrack", "/Recover/SubscribeSwitchNicSignal",
         "/fault.Fault/Register", "/fault.Fault/GetFaultMsgSignal", "/fault.Fault/SubscribeFaultMsgSignal", "/job.Job/Register",
         "/job.Job/SubscribeJobSummarySignal", "/job.Job/SubscribeJobSummarySignalList"]
 
 
-def test_the_documented_codes_and_those_of_the_source():
+def test_all_codes_are_listed():
     documented = [0] + list(range(400, 409)) + [499] + list(range(500, 510)) + [599]
     only_in_the_source = [200, 201, 409, 410, 411, 413, 429, 510]
     assert sorted(server_codes.CODES) == sorted(documented + only_in_the_source)
     assert [code for code, entry in server_codes.CODES.items() if entry.retryable] == list(range(500, 511)) + [599]
 
 
-@pytest.mark.parametrize("code, told", [
-    (0, {"name": "OK", "meaning": "taken", "retryable": False}),
+@pytest.mark.parametrize("code, explanation", [
+    (0, {"name": "OK", "meaning": "accepted", "retryable": False}),
     (403, {"name": "ProcessRecoverEnableOff", "meaning": "process-level recovery is off (the document calls it ProcessRescheduleOff)", "retryable": False,
-           "hint": "switch process-level recovery on for the job (label process-recover-enable of its PodGroup) and start it anew"}),
-    (500, {"name": "OutOfMaxServeJobs", "meaning": "ClusterD serves 10000 jobs already", "retryable": True, "hint": "try again later"}),
-    (412, {"name": "unknown", "meaning": "a code that neither the document nor the server's source has", "retryable": False}),
+           "hint": "enable process-level recovery for the job (label process-recover-enable of its PodGroup) and restart it"}),
+    (500, {"name": "OutOfMaxServeJobs", "meaning": "ClusterD already serves 10000 jobs", "retryable": True, "hint": "try again later"}),
+    (412, {"name": "unknown", "meaning": "a code that is neither in the documentation nor in the source of ClusterD", "retryable": False}),
 ])
-def test_a_code_in_words(code, told):
-    assert server_codes.explain(code) == told
+def test_codes_are_explained(code, explanation):
+    assert server_codes.explain(code) == explanation
 
 
-def test_results():
+def test_switch_results_are_explained():
     assert server_codes.explain_switch_failure("switch nic finish") is None
     assert len(server_codes.SWITCH_FAILURES) == 12
     assert server_codes.explain_switch_failure("pause train timeout") == (
-        "training was not paused, so no NPU was switched within the time that ClusterD waits; look at the job before anything else: a failed switch can end "
-        "it, and each saves a checkpoint")
+        "training was not paused, so no NPU was switched within the time that ClusterD waits; check the job first: a failed switch can end "
+        "it, and every switch saves a checkpoint")
     assert server_codes.describe(413, "") == "413 OMParamInvalid: the request does not fit the job"

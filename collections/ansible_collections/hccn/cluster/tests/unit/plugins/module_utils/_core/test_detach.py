@@ -1,4 +1,4 @@
-"""A process that goes on when its module has returned."""
+"""Test background processes that outlive their module."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from ansible_collections.hccn.cluster.plugins.module_utils._core.detach import d
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import HccnError
 
 
-def test_a_process_that_ends_before_it_begins():
+def test_process_that_ends_before_it_is_ready():
     with pytest.raises(HccnError) as raised:
         detach(lambda ready: None, ())
     assert raised.value.code == "not_started"
 
 
-def test_it_has_no_stream_of_ours(tmp_path):
+def test_process_has_no_streams_of_the_caller(tmp_path):
     reading, writing = os.pipe()
     os.set_inheritable(writing, True)
     kept = os.open(str(tmp_path / "kept"), os.O_WRONLY | os.O_CREAT)
@@ -37,14 +37,14 @@ def test_it_has_no_stream_of_ours(tmp_path):
         time.sleep(0.01)
 
 
-def test_it_has_a_session_of_its_own_and_holds_no_folder(tmp_path):
-    told = os.open(str(tmp_path / "told"), os.O_WRONLY | os.O_CREAT)
+def test_process_has_a_new_session_and_working_directory(tmp_path):
+    output = os.open(str(tmp_path / "output"), os.O_WRONLY | os.O_CREAT)
 
     def work(ready):
-        os.write(told, ("%d %s" % (os.getsid(0), os.getcwd())).encode())
+        os.write(output, ("%d %s" % (os.getsid(0), os.getcwd())).encode())
         ready()
 
-    detach(work, (told,))
-    os.close(told)
-    session, folder = (tmp_path / "told").read_text().split()
+    detach(work, (output,))
+    os.close(output)
+    session, folder = (tmp_path / "output").read_text().split()
     assert (int(session) != os.getsid(0), folder) == (True, "/")

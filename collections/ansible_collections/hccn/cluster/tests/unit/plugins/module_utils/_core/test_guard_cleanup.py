@@ -6,7 +6,7 @@ import subprocess
 import sys
 import time
 
-from ansible_collections.hccn.cluster.plugins.module_utils._core.guard import Guard, is_own, run_quietly
+from ansible_collections.hccn.cluster.plugins.module_utils._core.guard import Guard, belongs_to_run, run_quietly
 
 
 def broken():
@@ -20,7 +20,7 @@ def test_functions_and_commands_clean_up_in_order(tmp_path):
     assert (tmp_path / "copy").read_text() == "here"
 
 
-def test_the_guard_calls_them_when_the_worker_is_killed(tmp_path):
+def test_guard_runs_cleanup_if_the_worker_is_killed(tmp_path):
     file = tmp_path / "file"
     worker = os.fork()
     if worker == 0:
@@ -36,20 +36,20 @@ def test_the_guard_calls_them_when_the_worker_is_killed(tmp_path):
     assert file.read_text() == "by %s" % guard
 
 
-def test_processes_of_the_same_run_are_known():
+def test_processes_of_the_same_run_are_recognised():
     other = subprocess.Popen(["sleep", "60"])
     try:
-        assert not is_own(other.pid), "without a guard nothing is"
+        assert not belongs_to_run(other.pid), "without a guard nothing is"
         with Guard():
             mine = subprocess.Popen(["sleep", "60"])
-            assert [is_own(pid) for pid in (mine.pid, other.pid, 2 ** 22 + 1)] == [True, False, False]
+            assert [belongs_to_run(pid) for pid in (mine.pid, other.pid, 2 ** 22 + 1)] == [True, False, False]
         assert mine.wait(30) == -signal.SIGKILL
     finally:
         other.kill()
         other.wait()
 
 
-def test_a_cleanup_that_cannot_be_run_is_no_error():
+def test_failed_cleanup_is_no_error():
     run_quietly(["/nowhere/hccn_tool"])
 
 
@@ -67,18 +67,18 @@ with open(sys.argv[1], "rb+") as stream:
 """
 
 
-def test_a_child_that_rewrites_the_file_is_not_killed_in_the_middle(tmp_path):
+def test_child_is_not_killed_while_it_rewrites_the_file(tmp_path):
     file = tmp_path / "hccn.conf"
     file.write_text("address_0=10.0.0.2\n")
     worker = os.fork()
     if worker == 0:
         with Guard(written=str(file)):
             child = subprocess.Popen([sys.executable, "-c", WRITER, str(file)], stdout=subprocess.PIPE)
-            (tmp_path / "said").write_bytes(child.stdout.readline() + b"%d" % child.pid)
+            (tmp_path / "output").write_bytes(child.stdout.readline() + b"%d" % child.pid)
             os.kill(os.getpid(), signal.SIGKILL)
     os.waitpid(worker, 0)
-    said, pid = (tmp_path / "said").read_text().splitlines()
-    assert said == "emptied"
+    output, pid = (tmp_path / "output").read_text().splitlines()
+    assert output == "emptied"
     end = time.monotonic() + 30
     while os.path.exists("/proc/%s" % pid) and open("/proc/%s/stat" % pid).read().rsplit(")", 1)[1].split()[0] != "Z":
         assert time.monotonic() < end, "the child lives"
@@ -86,7 +86,7 @@ def test_a_child_that_rewrites_the_file_is_not_killed_in_the_middle(tmp_path):
     assert file.read_text() == "address_0=10.0.0.1\n"
 
 
-def test_a_child_that_keeps_the_file_is_killed_all_the_same(tmp_path):
+def test_child_that_keeps_the_file_locked_is_killed(tmp_path):
     file = tmp_path / "hccn.conf"
     file.write_text("")
     with Guard(written=str(file)):

@@ -1,4 +1,4 @@
-"""Who holds the flock of a file, by /proc/locks."""
+"""Test finding the holder of a flock in /proc/locks."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LOCKS = """1: POSIX  ADVISORY  WRITE 812 fe:01:2270407 0 EOF
 DEVICE = os.makedev(0xfe, 1)
 
 
-def test_only_flocks_that_are_held_are_read():
+def test_only_held_flocks_are_returned():
     assert locks.parse_locks(LOCKS) == (
         Lock(3172, DEVICE, 2270407), Lock(3190, DEVICE, 99), Lock(3191, os.makedev(0xfe, 2), 2270407), Lock(0, os.makedev(0x103, 5), 41))
 
@@ -32,7 +32,7 @@ def test_only_flocks_that_are_held_are_read():
     "", "\n", "8: FLOCK ADVISORY WRITE\n", "8: FLOCK ADVISORY WRITE x fe:01:99 0 EOF\n", "8: FLOCK ADVISORY WRITE 5 fe:01 0 EOF\n",
     "8: FLOCK ADVISORY WRITE 5 zz:01:99 0 EOF\n", "8: FLOCK ADVISORY WRITE 5 fe:01:%s 0 EOF\n" % ("9" * 5000), "8: FLOCK ADVISORY WRITE 5 -1:01:99 0 EOF\n",
     "8: FLOCK ADVISORY WRITE 5 %s:01:99 0 EOF\n" % ("f" * 5000), "\0\0\0"])
-def test_lines_of_another_form_are_left_aside(line):
+def test_unknown_lines_are_ignored(line):
     assert locks.parse_locks(line) == ()
 
 
@@ -45,7 +45,7 @@ def test_device_and_inode_must_match(device, inode, pids):
 HOLDER = "import fcntl, sys; stream = open(sys.argv[1]); fcntl.flock(stream, fcntl.LOCK_EX); print(1, flush=True); sys.stdin.read()"
 
 
-def test_the_process_that_holds_a_lock_is_named(tmp_path):
+def test_holder_of_a_lock_is_named(tmp_path):
     path = tmp_path / "hccn.conf"
     path.write_text("")
     holder = subprocess.Popen([sys.executable, "-c", HOLDER, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
@@ -58,33 +58,33 @@ def test_the_process_that_holds_a_lock_is_named(tmp_path):
         holder.communicate(timeout=30)
 
 
-def test_a_process_may_call_itself_anything(tmp_path):
+def test_process_names_are_made_printable(tmp_path):
     (tmp_path / "7").mkdir()
     (tmp_path / "7/comm").write_text("a\x1b[2J\n\u202eb\n", encoding="utf-8")
-    assert locks.named(7, str(tmp_path)) == "pid 7 (a?[2J??b)"
-    assert locks.named(8, str(tmp_path)) == "pid 8"
+    assert locks.process_name(7, str(tmp_path)) == "pid 7 (a?[2J??b)"
+    assert locks.process_name(8, str(tmp_path)) == "pid 8"
 
 
-UNSEEN = "a process that cannot be seen from here: it runs in another PID namespace (a container), on another host, or has ended"
+UNKNOWN_HOLDER = "an unknown process, which runs in another PID namespace (a container) or on another host, or has ended"
 
 
 @pytest.mark.parametrize("text", ["", "1: FLOCK  ADVISORY  WRITE 0 %s:%d 0 EOF\n"])
-def test_a_holder_in_another_pid_namespace_cannot_be_named(tmp_path, text):
+def test_holder_in_another_pid_namespace_is_unknown(tmp_path, text):
     path = tmp_path / "hccn.conf"
     path.write_text("")
     found = os.stat(path)
     (tmp_path / "locks").write_text(text and text % ("%x:%x" % (os.major(found.st_dev), os.minor(found.st_dev)), found.st_ino))
     with open(path) as stream:
-        assert locks.holder_of(stream.fileno(), str(tmp_path)) == UNSEEN
+        assert locks.holder_of(stream.fileno(), str(tmp_path)) == UNKNOWN_HOLDER
 
 
-def test_without_proc_the_holder_is_unknown(tmp_path):
+def test_holder_is_unknown_without_proc(tmp_path):
     with open(os.devnull) as stream:
-        assert locks.holder_of(stream.fileno(), str(tmp_path / "nowhere")) == UNSEEN
+        assert locks.holder_of(stream.fileno(), str(tmp_path / "nowhere")) == UNKNOWN_HOLDER
 
 
-def test_the_device_of_the_mount_counts_too(tmp_path):
-    """stat tells another device than /proc/locks where a file system numbers its subvolumes (btrfs) or lies over others."""
+def test_device_number_of_the_mount_is_considered(tmp_path):
+    """stat returns a different device number than /proc/locks for file systems with subvolumes (btrfs) and for overlays."""
     path = tmp_path / "hccn.conf"
     path.write_text("")
     with open(path) as stream:

@@ -1,4 +1,4 @@
-"""Texts that are numbers, and texts that only look so."""
+"""Test texts that are numbers, and texts that only resemble numbers."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from ansible_collections.hccn.cluster.plugins.module_utils._core.numbers import 
 
 
 @pytest.mark.parametrize("text", ["0", "007", "18446744073709551615"])
-def test_a_number(text: str) -> None:
+def test_valid_numbers(text: str) -> None:
     assert is_count(text)
 
 
 @pytest.mark.parametrize("text", ["", " 1", "-1", "1.5", "0x1", "\u00b2", "\u0661", "9" * 21, "9" * 5000])
-def test_none(text: str) -> None:
+def test_invalid_numbers(text: str) -> None:
     assert not is_count(text)
 
 
-def test_what_a_pattern_has_found():
+def test_count_of_matched_digits():
     assert count_of("0042") == 42
     with pytest.raises(ParseError, match=r"^a number of 5000 digits: 99999999\.\.\.$"):
         count_of("9" * 5000)
@@ -29,6 +29,6 @@ def test_sizes(text, size):
 
 
 @pytest.mark.parametrize("text", ["", "0", "-1", "64KB", "1.5M", "K", "010", "6 4", "9" * 19, "9" * 5000])
-def test_what_is_no_size(text):
+def test_invalid_sizes(text):
     with pytest.raises(InputError):
         parse_size(text)

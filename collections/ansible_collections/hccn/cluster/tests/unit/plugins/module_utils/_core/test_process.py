@@ -16,7 +16,7 @@ from ansible_collections.hccn.cluster.plugins.module_utils._core.procfs import S
 
 
 def gone(pid, seconds=10.0):
-    """Has the process ended? A zombie counts as ended."""
+    """Return True if the process has ended, even if it is a zombie."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         try:
@@ -29,23 +29,23 @@ def gone(pid, seconds=10.0):
     return False
 
 
-def test_a_child_gives_both_streams_and_its_exit_code():
+def test_result_has_both_streams_and_the_exit_code():
     result = process.run(["sh", "-c", "echo out; echo err >&2; exit 3"], 10)
     assert (result.rc, result.stdout, result.stderr, result.timed_out) == (3, "out\n", "err\n", False)
 
 
-def test_a_child_speaks_the_c_locale_and_hears_nothing():
+def test_child_has_the_c_locale_and_no_input():
     assert process.run(["sh", "-c", "echo $LC_ALL; cat"], 10, env={"LANG": "de_DE.UTF-8"}).stdout == "C\n"
 
 
-def test_a_child_past_its_deadline_is_killed_with_its_children(tmp_path):
+def test_child_is_killed_with_its_children_at_the_deadline(tmp_path):
     pids = tmp_path / "pids"
     result = process.run(["sh", "-c", "sleep 60 & echo $! > %s; wait" % pids], 0.5)
     assert (result.rc, result.timed_out) == (-signal.SIGKILL, True)
     assert gone(int(pids.read_text()))
 
 
-def test_polling_kills_at_the_deadline_too():
+def test_poll_kills_at_the_deadline():
     child = process.Child(["sleep", "60"], 2.0)
     assert child.poll() is False
     time.sleep(2.5)
@@ -53,7 +53,7 @@ def test_polling_kills_at_the_deadline_too():
     assert child.wait().timed_out is True
 
 
-def test_polling_sees_the_end():
+def test_poll_notices_the_end():
     child = process.Child(["true"], 10)
     result = child.wait()
     assert child.poll() is True
@@ -61,14 +61,14 @@ def test_polling_sees_the_end():
     assert result.rc == 0
 
 
-def test_listening_ends_with_the_child():
+def test_listen_returns_if_the_child_ends():
     child = process.Child(["sleep", "0.2"], 60)
     assert child.listen(60) is False
     assert child.poll() is True
     assert child.wait().rc == 0
 
 
-def test_listening_hears_the_other_first():
+def test_listen_returns_if_the_descriptor_is_readable():
     reading, writing = os.pipe()
     child = process.Child(["sleep", "60"], 60)
     os.write(writing, b".")
@@ -79,7 +79,7 @@ def test_listening_hears_the_other_first():
     os.close(writing)
 
 
-def test_a_child_that_closes_what_it_does_not_know_is_listened_to_by_the_clock():
+def test_listen_waits_for_a_child_that_closed_its_pipe():
     child = process.Child([sys.executable, "-c", "import os, time; os.closerange(3, 64); time.sleep(60)"], 60)
     assert child.listen(60) is False
     assert child.poll() is False
@@ -89,7 +89,7 @@ def test_a_child_that_closes_what_it_does_not_know_is_listened_to_by_the_clock()
     child.kill()
 
 
-def test_no_descriptor_stays_open():
+def test_all_descriptors_are_closed():
     def opened():
         return sorted(os.readlink("/proc/self/fd/%s" % name) for name in os.listdir("/proc/self/fd") if os.path.exists("/proc/self/fd/%s" % name))
 
@@ -100,7 +100,7 @@ def test_no_descriptor_stays_open():
     assert opened() == before
 
 
-def test_an_interrupt_takes_the_child_along(monkeypatch):
+def test_interrupt_kills_the_child(monkeypatch):
     started = []
 
     def interrupted(child):
@@ -113,13 +113,13 @@ def test_an_interrupt_takes_the_child_along(monkeypatch):
     assert gone(started[0])
 
 
-def test_a_missing_program_is_named():
+def test_missing_program_is_an_error():
     with pytest.raises(HccnError) as caught:
         process.run(["/nowhere/hccn_tool"], 10)
     assert (caught.value.code, caught.value.message) == ("tool_missing", "/nowhere/hccn_tool: no such program")
 
 
-def test_a_program_that_cannot_be_run_is_named(tmp_path):
+def test_program_that_is_not_executable_is_an_error(tmp_path):
     plain = tmp_path / "hccn_tool"
     plain.write_text("no program")
     with pytest.raises(HccnError) as caught:
@@ -136,30 +136,30 @@ def no_more(number):
     return fails
 
 
-@pytest.mark.parametrize(("module", "name", "number", "said"), [
+@pytest.mark.parametrize(("module", "name", "number", "reason"), [
     (process.tempfile, "TemporaryFile", errno.ENOENT, "No such file or directory"),
     (process.tempfile, "TemporaryFile", errno.ENOSPC, "No space left on device"),
     (process.os, "pipe", errno.EMFILE, "Too many open files"),
     (process.subprocess, "Popen", errno.EAGAIN, "Resource temporarily unavailable"),
     (process.subprocess, "Popen", errno.ENOMEM, "Cannot allocate memory"),
 ])
-def test_a_host_that_has_no_more_of_something_is_no_fault_of_the_program(monkeypatch, module, name, number, said):
+def test_reached_limits_of_the_host_are_a_separate_error(monkeypatch, module, name, number, reason):
     monkeypatch.setattr(module, name, no_more(number))
     with pytest.raises(HccnError) as caught:
         process.run(["hccn_tool"], 10)
-    assert (caught.value.code, caught.value.message) == ("cannot_start", "hccn_tool cannot be started: %s" % said)
+    assert (caught.value.code, caught.value.message) == ("cannot_start", "hccn_tool cannot be started: %s" % reason)
 
 
-def test_output_without_end_is_cut(monkeypatch):
+def test_unlimited_output_is_cut(monkeypatch):
     monkeypatch.setattr(process, "OUTPUT_LIMIT", 10)
     assert process.run(["sh", "-c", "yes | head -c 1000000"], 10).stdout == "y\ny\ny\ny\ny\n"
 
 
-def test_the_guard_ends_what_is_left_on_a_plain_way_out(tmp_path):
+def test_guard_kills_remaining_children_on_exit(tmp_path):
     mark = tmp_path / "cleaned"
     with guard.Guard(cleanup=[["touch", str(mark)], ["/nowhere/tool"]]) as watch:
         child = process.Child(["sleep", "60"], 60)
-        assert guard.marked(watch.mark) == [child.pid]
+        assert guard.marked_pids(watch.mark) == [child.pid]
     assert gone(child.pid)
     assert mark.exists()
     assert guard.MARK not in os.environ
@@ -168,27 +168,27 @@ def test_the_guard_ends_what_is_left_on_a_plain_way_out(tmp_path):
 ALIVE = Stat(state="S", parent=1, group=7, kernel_thread=False, threads=1, start_ticks=9)
 
 
-def test_a_child_in_the_middle_of_its_exec_is_looked_at_again(monkeypatch):
-    """Right after exec the kernel shows an empty environment and command line; Popen has returned by then."""
+def test_environment_is_read_again_during_exec(monkeypatch):
+    """During exec the kernel shows an empty environment and command line, although Popen has returned."""
     shown = {"environ": [b"", b"", b"A=b\0%s=ours\0" % guard.MARK.encode()], "cmdline": [b"", b""], "stat": [ALIVE] * 2}
     monkeypatch.setattr(guard.procfs, "pids", lambda: [7])
     monkeypatch.setattr(guard.procfs, "stat_of", lambda pid: shown["stat"].pop(0))
     monkeypatch.setattr(guard, "_read", lambda pid, name: shown[name].pop(0))
-    assert guard.marked("ours") == [7]
+    assert guard.marked_pids("ours") == [7]
     assert shown == {"environ": [], "cmdline": [], "stat": []}
 
 
 @pytest.mark.parametrize(("stat", "cmdline"), [
     (replace(ALIVE, kernel_thread=True), b""), (replace(ALIVE, state="Z"), b""), (ALIVE, b"d\0"),
 ])
-def test_what_has_no_environment_is_not_waited_for(monkeypatch, stat, cmdline):
-    """Kernel threads, ended processes and daemons that were started without one."""
+def test_processes_without_environment_are_not_waited_for(monkeypatch, stat, cmdline):
+    """Kernel threads, ended processes and daemons that were started with an empty environment."""
     shown = {"environ": b"", "cmdline": cmdline}
     monkeypatch.setattr(guard.procfs, "pids", lambda: [7])
     monkeypatch.setattr(guard.procfs, "stat_of", lambda pid: stat)
     monkeypatch.setattr(guard, "_read", lambda pid, name: shown[name])
     monkeypatch.setattr(guard.time, "sleep", lambda seconds: pytest.fail("it waits"))
-    assert guard.marked("ours") == []
+    assert guard.marked_pids("ours") == []
 
 
 def test_guards_nest():
@@ -230,7 +230,7 @@ def arrives(path, seconds=15.0):
     return path.exists()
 
 
-def test_the_guard_cleans_up_after_sigkill(tmp_path):
+def test_guard_cleans_up_after_sigkill(tmp_path):
     running, child, grandchild, cleaned = worker(tmp_path, 60)
     running.kill()
     running.wait(10)
@@ -239,7 +239,7 @@ def test_the_guard_cleans_up_after_sigkill(tmp_path):
     running.stdout.close()
 
 
-def test_the_guard_cleans_up_at_its_deadline(tmp_path):
+def test_guard_cleans_up_at_its_deadline(tmp_path):
     running, child, grandchild, cleaned = worker(tmp_path, 0.5)
     assert gone(child) and gone(grandchild)
     assert arrives(cleaned)

@@ -1,4 +1,4 @@
-"""The guard of tools that take the NPUs of this host by number; that of single devices is tested with what asks it."""
+"""Test require_idle_host and BusyProbe. Refusals of single devices are tested with the modules that use them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ TOO_HIGH_FOR_A_PID = 2147483000
 
 
 class Smi:
-    """Two NPUs, the second of them at work; or what an error leaves."""
+    """An npu-smi with two NPUs, the second of them busy, or one that fails."""
 
     def __init__(self, chips=None, processes=None):
         self.errors = {"chips": chips, "processes": processes}
@@ -32,48 +32,48 @@ class Smi:
         return (Process(1, 0, TOO_HIGH_FOR_A_PID, "python3", 12),)
 
 
-def test_only_the_devices_that_would_take_part_count():
-    busy.refuse_work_here(Smi(), 1)
+def test_only_the_first_devices_are_checked():
+    busy.require_idle_host(Smi(), 1)
     with pytest.raises(HccnError) as caught:
-        busy.refuse_work_here(Smi(), 2)
-    assert (caught.value.code, caught.value.message) == ("device_busy", "device 1 is at work: pid %d (python3)" % TOO_HIGH_FOR_A_PID)
+        busy.require_idle_host(Smi(), 2)
+    assert (caught.value.code, caught.value.message) == ("device_busy", "device 1 is busy: pid %d (python3)" % TOO_HIGH_FOR_A_PID)
 
 
-def test_a_host_without_npus_has_none_to_disturb(monkeypatch):
+def test_host_without_npus_is_idle(monkeypatch):
     monkeypatch.setattr(host.os, "listdir", lambda folder: ["null"])
-    busy.refuse_work_here(Smi(chips=HccnError("tool_missing", "npu-smi is nowhere")), 8)
+    busy.require_idle_host(Smi(chips=HccnError("tool_missing", "npu-smi is nowhere")), 8)
 
 
-def test_no_answer_of_npu_smi_makes_no_host_without_npus(tmp_path):
+def test_failing_npu_smi_does_not_mean_no_npus(tmp_path):
     (tmp_path / "davinci0").write_text("")
     smi = NpuSmi("/x/npu-smi", lambda argv, timeout: Result(tuple(argv), 0, "dcmi module initialize failed. ret is -8005\n", "", False, 0.0, 0.1))
     with pytest.raises(HccnError) as caught:
-        busy.refuse_work_here(smi, 8, str(tmp_path))
+        busy.require_idle_host(smi, 8, str(tmp_path))
     assert (caught.value.code, caught.value.message) == (
-        "busy_unknown", "whether the NPUs are at work cannot be told: npu-smi info -m shows no NPU: 'dcmi module initialize failed. ret is -8005'")
+        "busy_unknown", "cannot find out whether the NPUs are busy: npu-smi info -m shows no NPU: 'dcmi module initialize failed. ret is -8005'")
     (tmp_path / "davinci0").rename(tmp_path / "davinci_manager")
-    busy.refuse_work_here(smi, 8, str(tmp_path))
+    busy.require_idle_host(smi, 8, str(tmp_path))
 
 
-def test_npus_whose_holder_keeps_npu_smi_out(tmp_path):
+def test_program_that_blocks_npu_smi_is_reported_as_busy(tmp_path):
     text = "dcmi model initialized failed, because the device is used. ret is -8020\n"
     with pytest.raises(HccnError) as caught:
-        busy.refuse_work_here(NpuSmi("/x/npu-smi", lambda argv, timeout: Result(tuple(argv), 0, text, "", False, 0.0, 0.1)), 8, str(tmp_path))
+        busy.require_idle_host(NpuSmi("/x/npu-smi", lambda argv, timeout: Result(tuple(argv), 0, text, "", False, 0.0, 0.1)), 8, str(tmp_path))
     assert (caught.value.code, caught.value.message) == (
-        "device_busy", "npu-smi info -m cannot look at the NPUs, since a program holds them: "
+        "device_busy", "npu-smi info -m cannot read the NPUs, since a program uses them: "
                        "'dcmi model initialized failed, because the device is used. ret is -8020'")
 
 
-def test_npus_that_cannot_be_asked_are_not_taken_for_idle(monkeypatch):
+def test_unknown_state_is_not_taken_for_idle(monkeypatch):
     with pytest.raises(HccnError) as caught:
-        busy.refuse_work_here(Smi(processes=HccnError("timeout", "no answer within 60 s")), 8)
-    assert (caught.value.code, caught.value.message) == ("busy_unknown", "whether the NPUs are at work cannot be told: no answer within 60 s")
+        busy.require_idle_host(Smi(processes=HccnError("timeout", "no answer within 60 s")), 8)
+    assert (caught.value.code, caught.value.message) == ("busy_unknown", "cannot find out whether the NPUs are busy: no answer within 60 s")
     with pytest.raises(HccnError, match="npu-smi hangs"):
-        busy.refuse_work_here(Smi(chips=HccnError("timeout", "npu-smi hangs")), 8)
+        busy.require_idle_host(Smi(chips=HccnError("timeout", "npu-smi hangs")), 8)
 
 
 class Asked:
-    """An npu-smi and an hccn_tool over one clock; each answer takes ``takes`` seconds. ``pairs``: queue pairs as they are told, the last for good."""
+    """An npu-smi and an hccn_tool with one clock. Each call takes ``takes`` seconds. ``pairs``: the queue pairs of each call, the last one repeated."""
 
     def __init__(self, takes=0.0):
         self.time = 100.0
@@ -90,7 +90,7 @@ class Asked:
     def sleep(self, seconds):
         self.time += seconds
 
-    def within(self, timeout):
+    def with_timeout(self, timeout):
         self.timeout = timeout
         return self
 
@@ -117,7 +117,7 @@ def refused(probe, device, own_test=False):
     return caught.value.code, caught.value.message
 
 
-def test_an_answer_serves_all_devices_for_a_second_and_no_longer():
+def test_result_is_shared_by_all_devices_for_one_second():
     world = Asked()
     probe = world.probe()
     probe.require_idle(0)
@@ -126,19 +126,19 @@ def test_an_answer_serves_all_devices_for_a_second_and_no_longer():
     probe.require_idle(1)
     assert world.asked == ["npu-smi", "qp 0", "qp 1"]
     world.time += 0.01
-    assert refused(probe, 1) == ("device_busy", "device 1 is at work: pid %d (python3)" % TOO_HIGH_FOR_A_PID)
+    assert refused(probe, 1) == ("device_busy", "device 1 is busy: pid %d (python3)" % TOO_HIGH_FOR_A_PID)
     assert (world.asked.count("npu-smi"), world.timeout) == (2, 10.0)
 
 
-def test_who_asks_while_npu_smi_answers_shares_the_answer():
+def test_threads_share_a_running_call_of_npu_smi():
     world = Asked()
     asking, answer = threading.Event(), threading.Event()
-    told = world.processes
+    processes = world.processes
 
     def slow():
         asking.set()
         assert answer.wait(30)
-        return told()
+        return processes()
 
     world.processes = slow
     probe = world.probe()
@@ -152,29 +152,29 @@ def test_who_asks_while_npu_smi_answers_shares_the_answer():
     assert world.asked == ["npu-smi"]
 
 
-def test_no_answer_is_kept_as_long_as_an_answer():
+def test_errors_are_cached_like_results():
     world = Asked(takes=10.0)
     world.error = HccnError("timeout", "no answer within 10 s")
     probe = world.probe()
-    unknown = ("busy_unknown", "whether the NPUs are at work cannot be told: no answer within 10 s")
+    unknown = ("busy_unknown", "cannot find out whether the NPUs are busy: no answer within 10 s")
     assert [refused(probe, 0), refused(probe, 1)] == [unknown, unknown]
     assert world.asked == ["npu-smi"]
 
 
-def test_queue_pairs_of_the_test_before_may_take_a_moment_to_go():
+def test_queue_pairs_of_the_previous_test_are_waited_for():
     world = Asked()
     world.pairs = [4, 4, 0]
     world.probe().require_idle(0)
     world.pairs = [4]
-    assert refused(world.probe(), 0) == ("device_busy", "device 0 is at work: 4 queue pairs")
+    assert refused(world.probe(), 0) == ("device_busy", "device 0 is busy: 4 queue pairs")
 
 
-def test_what_this_run_has_there_is_no_other_work(monkeypatch):
+def test_processes_of_this_run_are_ignored(monkeypatch):
     world = Asked()
     world.pairs = [4]
     world.probe().require_idle(0, own_test=True)
     world.holders[0] = 4711
-    monkeypatch.setattr(busy, "is_own", lambda pid: pid == 4711)
+    monkeypatch.setattr(busy, "belongs_to_run", lambda pid: pid == 4711)
     world.probe().require_idle(0, own_test=True)
-    monkeypatch.setattr(busy, "is_own", lambda pid: False)
-    assert refused(world.probe(), 0, own_test=True) == ("device_busy", "device 0 is at work: pid 4711 (python3)")
+    monkeypatch.setattr(busy, "belongs_to_run", lambda pid: False)
+    assert refused(world.probe(), 0, own_test=True) == ("device_busy", "device 0 is busy: pid 4711 (python3)")

@@ -1,4 +1,4 @@
-"""The CDI spec: its text, and how it is written and removed."""
+"""Test the content of the CDI spec, and writing and removing it."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ SPEC = """{
 """
 
 
-def test_the_spec():
+def test_spec_content():
     assert cdi.text("/data/hccn.conf", "/etc/hccn.conf") == SPEC
     assert cdi.NAME == "hccn.cluster/conf=hccn-conf"
 
 
-def test_written_read_and_removed(tmp_path):
+def test_spec_is_written_read_and_removed(tmp_path):
     spec = str(tmp_path / "new" / "cdi" / "a.json")
     assert cdi.read(spec) is None
     before = os.umask(0o077)
@@ -59,7 +59,7 @@ def test_written_read_and_removed(tmp_path):
     assert os.listdir(os.path.dirname(spec)) == []
 
 
-def test_a_failed_write_leaves_nothing_of_its_own(tmp_path):
+def test_failed_write_leaves_no_temporary_file(tmp_path):
     spec = tmp_path / "a.json"
     (spec / "in the way").mkdir(parents=True)
     with pytest.raises(HccnError) as caught:
@@ -68,7 +68,7 @@ def test_a_failed_write_leaves_nothing_of_its_own(tmp_path):
     assert os.listdir(str(tmp_path)) == ["a.json"]
 
 
-def test_what_cannot_be_read_or_removed_is_named(tmp_path):
+def test_read_and_remove_errors_name_the_file(tmp_path):
     spec = tmp_path / "a.json"
     spec.mkdir()
     with pytest.raises(HccnError) as caught:

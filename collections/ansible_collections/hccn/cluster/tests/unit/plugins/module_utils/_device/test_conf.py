@@ -20,7 +20,7 @@ gateway_11=10.78.1.1
 """
 
 
-def test_settings_in_the_order_of_the_file():
+def test_settings_keep_the_order_of_the_file():
     found = [(setting.device, setting.key, setting.line) for setting in conf.settings(TEXT)]
     assert found == [(0, "address", 2), (0, "netmask", 3), (0, "gateway", 4), (0, "arp", 5), (0, "arp", 6),
                      (0, "route_address_20.0.0.0_netmask_255.0.0.0", 7), (11, "gateway", 8)]
@@ -28,40 +28,40 @@ def test_settings_in_the_order_of_the_file():
 
 @pytest.mark.parametrize("line", ["", "\n", "a\n", "#address_0=1.2.3.4\n", "address_0 = 1.2.3.4\n", "address=1.2.3.4\n", "some words\n",
                                   "address_%s=1.2.3.4\n" % ("1" * 5000)])
-def test_lines_that_the_tool_ignores(line):
+def test_ignored_lines(line):
     assert conf.parse_line(line) is None
 
 
-def test_the_first_line_of_a_key_wins():
+def test_first_line_of_a_key_counts():
     assert conf.value_of("mtu_0=1500\nmtu_0=4200\n", 0, "mtu") == "1500"
     assert conf.value_of("mtu_0=1500\n", 1, "mtu") is None
 
 
-@pytest.mark.parametrize("wishes, old, new", [
+@pytest.mark.parametrize("edits, old, new", [
     ({(0, "gateway"): ["10.78.1.254"]}, "gateway_0=10.78.1.1\n", "gateway_0=10.78.1.254\n"),
     ({(0, "netmask"): []}, "netmask_0=255.255.255.0\n", ""),
     ({(0, "arp"): ["-i eth0 -s 10.78.1.8 bc:1e:85:00:00:08"]}, "arp_0=-i eth0 -s 10.78.1.7 bc:1e:85:00:00:07\n", ""),
     ({(0, "address"): ["10.78.1.10"]}, "", ""),
 ])
-def test_an_edit_touches_only_its_lines(wishes, old, new):
-    assert conf.edit(TEXT, wishes) == TEXT.replace(old, new, 1)
+def test_edit_changes_only_its_keys(edits, old, new):
+    assert conf.edit(TEXT, edits) == TEXT.replace(old, new, 1)
 
 
-def test_new_keys_come_at_the_end():
+def test_new_keys_are_appended():
     assert conf.edit("mtu_0=1500\n", {(1, "mtu"): ["4200"], (0, "arp"): ["a", "b"]}) == "mtu_0=1500\nmtu_1=4200\narp_0=a\narp_0=b\n"
     assert conf.edit("", {(0, "mtu"): ["1500"]}) == "mtu_0=1500\n"
 
 
-def test_duplicates_of_a_declared_key_go():
+def test_duplicate_lines_of_an_edited_key_are_removed():
     assert conf.edit("mtu_0=1\n#mtu_0=2\nmtu_0=3\n", {(0, "mtu"): ["3"]}) == "mtu_0=3\n#mtu_0=2\n"
 
 
-def test_the_last_line_gets_its_newline():
+def test_missing_final_newline_is_added():
     assert conf.edit("mtu_0=1500", {}) == "mtu_0=1500\n"
-    assert conf.ends_well("") and conf.ends_well("a\n") and not conf.ends_well("a")
+    assert conf.ends_in_newline("") and conf.ends_in_newline("a\n") and not conf.ends_in_newline("a")
 
 
-def test_lines_end_at_lf_only():
+def test_lines_are_split_at_lf_only():
     assert conf.lines_of("a\x0bb\x0c\u2028\nc") == ["a\x0bb\x0c\u2028\n", "c"]
 
 
@@ -69,7 +69,7 @@ def problems(text, present=None):
     return [(problem.rule, problem.severity, problem.where, problem.device) for problem in conf_check.check(text, present)]
 
 
-def test_a_good_file_has_no_problem():
+def test_valid_file_has_no_problems():
     assert problems(TEXT.replace("gateway_11=10.78.1.1\n", "")) == []
     assert problems("") == []
 
@@ -99,28 +99,28 @@ def test_a_good_file_has_no_problem():
     ("address_0=10.0.0.9\nnetmask_0=255.255.255.0\ngateway_0=10.0.1.1\n", [("gateway_outside_network", "error", "line 3", 0)]),
     ("address_0=10.0.0.9\nnetmask_0=255.255.255.0\naddress_1=10.0.0.9\nnetmask_1=255.255.255.0\n", [("duplicate_address", "error", "line 3", 1)]),
 ])
-def test_each_rule(text, expected):
+def test_each_rule_reports_its_problem(text, expected):
     assert problems(text) == expected
 
 
-def test_a_wrong_address_beside_a_gateway_is_told_once():
+def test_invalid_address_with_a_gateway_is_reported_once():
     assert problems("address_0=10.0.0.x\nnetmask_0=255.255.255.0\ngateway_0=10.0.1.1\n") == [("invalid_value", "error", "line 1", 0)]
 
 
 @pytest.mark.parametrize("key, meant", [("adress", "address"), ("gatway", "gateway"), ("ip_rout", "ip_route"), ("tls_enabled", "tls_enable")])
-def test_a_key_that_is_a_slip_away_from_one_that_is_read(key, meant):
+def test_misspelt_key_is_reported(key, meant):
     (problem,) = conf_check.check("%s_3=1\n" % key)
     assert (problem.rule, problem.severity, problem.device, problem.where) == ("misspelt_key", "warning", 3, "line 1")
-    assert problem.message == "%s_3: hccn_tool is not known to read the key %s" % (key, key)
+    assert problem.message == "%s_3: %s is not a known key of hccn_tool" % (key, key)
     assert problem.hint == "did you mean %s?" % meant
 
 
 @pytest.mark.parametrize("key", ["dcqcn_alpha", "mem_reserve", "down_fault_time", "route_address_10.0.0.0_netmask_255.0.0.0", "IPv6route_address_fd00::/64"])
-def test_other_keys_are_left_to_the_tool(key):
+def test_unknown_keys_are_not_reported(key):
     assert conf_check.check("%s_3=1\n" % key) == []
 
 
-def test_settings_for_devices_that_are_not_there():
+def test_settings_of_absent_devices_are_reported():
     assert problems(TEXT, [0]) == [("absent_device", "warning", "line 8", 11)]
     assert problems(TEXT, [0, 11]) == []
 
@@ -137,20 +137,20 @@ def text_of(path):
         return stream.read()
 
 
-def test_a_change_keeps_the_inode(path):
+def test_change_keeps_the_inode(path):
     inode = os.stat(path).st_ino
     assert conf_file.change(path, lambda text: text + "mtu_0=1500\n", 5) is True
     assert conf_file.change(path, lambda text: text, 5) is False
     assert (os.stat(path).st_ino, text_of(path)) == (inode, TEXT + "mtu_0=1500\n")
 
 
-def test_a_shorter_text_leaves_nothing_behind(path):
+def test_shorter_text_truncates_the_file(path):
     kept = []
     assert conf_file.change(path, lambda text: "mtu_0=1500\n", 5, kept.append) is True
     assert (text_of(path), kept) == ("mtu_0=1500\n", [TEXT])
 
 
-def test_bytes_that_are_no_utf_8_stay(path):
+def test_non_utf_8_bytes_are_preserved(path):
     with open(path, "wb") as stream:
         stream.write(b"#\xff\xfe\n")
     conf_file.change(path, lambda text: text + "mtu_0=1500\n", 5)
@@ -158,7 +158,7 @@ def test_bytes_that_are_no_utf_8_stay(path):
         assert stream.read() == b"#\xff\xfe\nmtu_0=1500\n"
 
 
-def test_a_locked_file_is_waited_for_and_then_an_error(path):
+def test_locked_file_is_an_error_after_the_timeout(path):
     with open(path) as holder:
         fcntl.flock(holder, fcntl.LOCK_EX)
         with pytest.raises(HccnError) as caught:
@@ -171,7 +171,7 @@ def test_a_locked_file_is_waited_for_and_then_an_error(path):
         release.join(10)
 
 
-def test_a_missing_file(tmp_path):
+def test_missing_file(tmp_path):
     path = str(tmp_path / "hccn.conf")
     assert conf_file.read(path) is None
     with pytest.raises(HccnError) as caught:
@@ -181,7 +181,7 @@ def test_a_missing_file(tmp_path):
     assert (text_of(path), os.stat(path).st_mode & 0o777 & ~0o644) == ("", 0)
 
 
-def test_what_cannot_be_read_or_written_is_named(tmp_path):
+def test_read_and_write_errors_name_the_file(tmp_path):
     folder = str(tmp_path)
     for call in (lambda: conf_file.read(folder), lambda: conf_file.change(folder, str, 5), lambda: conf_file.create(folder + "/no/hccn.conf")):
         with pytest.raises(HccnError) as caught:
@@ -189,7 +189,7 @@ def test_what_cannot_be_read_or_written_is_named(tmp_path):
         assert caught.value.code in ("conf_unreadable", "conf_unwritable")
 
 
-def test_a_file_too_large_is_refused(path, monkeypatch):
+def test_too_large_file_is_refused(path, monkeypatch):
     monkeypatch.setattr(conf_file, "MAX_BYTES", 10)
     with pytest.raises(HccnError) as caught:
         conf_file.read(path)
@@ -198,11 +198,11 @@ def test_a_file_too_large_is_refused(path, monkeypatch):
 
 LONGER, SHORTER = TEXT.replace("gateway_0=10.78.1.1\n", "gateway_0=10.78.1.254\nmtu_0=4200\n") + "mtu_1=4200\n", "address_0=10.78.1.10\nmtu_0=1500\n"
 CALLS = ("posix_fallocate", "pwrite", "ftruncate", "fsync")
-"""Of the system calls by which a file may be written."""
+"""System calls that write a file."""
 
 
 def before_each_call(monkeypatch, action):
-    """``action(number)`` is called before each of them, counted from 1."""
+    """Call ``action(number)`` before each of these calls, counted from 1."""
     numbers = []
 
     def instead_of(true):
@@ -219,8 +219,8 @@ def before_each_call(monkeypatch, action):
 
 @pytest.mark.parametrize("text", [LONGER, SHORTER, TEXT + "mtu_1=4200\n", TEXT.replace("10.78.1.1\n", "10.79.1.1\n"), ""])
 @pytest.mark.parametrize("old", [TEXT, TEXT.rstrip("\n")])
-def test_between_two_system_calls_the_file_is_the_old_or_the_new_one(path, monkeypatch, old, text):
-    """A SIGKILL may come there. Empty lines are nothing to hccn_tool."""
+def test_file_is_old_or_new_after_each_system_call(path, monkeypatch, old, text):
+    """The process may be killed there. hccn_tool ignores empty lines."""
     with open(path, "w") as stream:
         stream.write(old)
     seen = []
@@ -233,8 +233,8 @@ def test_between_two_system_calls_the_file_is_the_old_or_the_new_one(path, monke
 
 @pytest.mark.parametrize("text", [LONGER, SHORTER])
 @pytest.mark.parametrize("failure", [OSError(28, "No space left on device"), KeyboardInterrupt(), MemoryError()])
-def test_any_failure_of_any_call_leaves_the_old_text(path, monkeypatch, text, failure):
-    """The first call fails, then the second, and so on, each time with a disk that is full from then on where it has to grow."""
+def test_failure_of_any_system_call_restores_the_old_text(path, monkeypatch, text, failure):
+    """Each call fails in turn, with a disk that is then full for a file that grows."""
     with open(path, "rb") as stream:
         before = stream.read()
     fails_at = 1
@@ -260,8 +260,8 @@ def test_any_failure_of_any_call_leaves_the_old_text(path, monkeypatch, text, fa
     assert (fails_at > 3, text_of(path)) == (True, text)
 
 
-def test_what_a_full_disk_leaves_is_not_denied(path, monkeypatch):
-    """A file system that fails to put back the old text as well."""
+def test_damaged_file_is_reported_if_restoring_fails(path, monkeypatch):
+    """Restoring the old text fails as well."""
     true = os.pwrite
 
     def fail(descriptor, content, offset):
@@ -278,7 +278,7 @@ def test_what_a_full_disk_leaves_is_not_denied(path, monkeypatch):
         % (path, os.stat(path).st_size))
 
 
-def test_a_short_write_is_gone_on_with(path, monkeypatch):
+def test_short_write_is_continued(path, monkeypatch):
     true = os.pwrite
     monkeypatch.setattr(os, "pwrite", lambda descriptor, content, offset: true(descriptor, content[:5], offset))
     assert conf_file.change(path, lambda text: "mtu_0=1500\n" + text, 5) is True
@@ -286,40 +286,40 @@ def test_a_short_write_is_gone_on_with(path, monkeypatch):
 
 
 DAMAGED = "address_0=10.78.1.10\nnetmask_0=255.255.255.0\n" + "\0" * 4000
-"""As an earlier release left it on a full disk."""
+"""A file that an earlier release damaged on a full disk."""
 
 
-def test_nul_bytes_are_no_content():
+def test_nul_bytes_are_not_content():
     assert [setting.full_key for setting in conf.settings(DAMAGED + "mtu_0=4200\n")] == ["address_0", "netmask_0"], "a C string ends there"
     assert conf.value_of("address_0=10.78.1.10\0\0", 0, "address") == "10.78.1.10"
-    assert (conf.ends_well(DAMAGED), conf.ends_well(DAMAGED + "mtu_0=4200\n")) == (False, True)
+    assert (conf.ends_in_newline(DAMAGED), conf.ends_in_newline(DAMAGED + "mtu_0=4200\n")) == (False, True)
 
 
 @pytest.mark.parametrize("text, repaired", [
     ("mtu_0=1500\n\0\0\0", "mtu_0=1500\n"), ("mtu_0=1500\0\0", "mtu_0=1500\n"), ("\0\0", ""), ("\0\0mtu_0=1500\n", "mtu_0=1500\n"),
     ("mtu_0=1500\n\0\0mtu_1=1500\n\0", "mtu_0=1500\nmtu_1=1500\n"), ("mtu_0=1500\0\0\nmtu_1=1500\n", "mtu_0=1500\nmtu_1=1500\n"),
     ("mtu_0=1500\0mtu_1=1500\n", "mtu_0=1500\nmtu_1=1500\n"), ("mtu_0=1500\n\n", "mtu_0=1500\n\n")])
-def test_an_edit_removes_nul_bytes_and_nothing_else(text, repaired):
+def test_edit_removes_only_nul_bytes(text, repaired):
     assert conf.edit(text, {}) == repaired
     assert conf.edit(repaired, {}) == repaired
 
 
 @pytest.mark.parametrize("text, where", [(DAMAGED, "line 3"), (DAMAGED + "mtu_0=4200\n", "line 3"), (DAMAGED.replace("0\n\0", "0\0"), "line 2")])
-def test_nul_bytes_are_a_problem_of_their_own(text, where):
+def test_nul_bytes_are_reported(text, where):
     (problem,) = conf_check.check(text)
     assert (problem.rule, problem.severity, problem.where, problem.hint) == ("nul_bytes", "error", where, "hccn.cluster.hccn_conf removes them")
-    assert problem.message == "4000 NUL bytes, left by a write that was cut off: hccn_tool does not read what follows them in their line"
+    assert problem.message == "4000 NUL bytes from an interrupted write: hccn_tool ignores the rest of a line after a NUL byte"
 
 
-def test_nothing_is_set_into_a_file_that_ends_in_nul_bytes(path):
+def test_file_that_ends_in_nul_bytes_is_not_writable(path):
     with pytest.raises(HccnError) as caught:
-        conf_file.require_end(path, DAMAGED)
+        conf_file.require_writable(path, DAMAGED)
     assert (caught.value.code, caught.value.message, caught.value.hint) == (
-        "nul_bytes", path + " ends in NUL bytes, left by a write that was cut off: hccn_tool would glue what it sets to its last line",
+        "nul_bytes", path + " ends in NUL bytes from an interrupted write: hccn_tool would append the next setting to the last line",
         "hccn.cluster.hccn_conf removes them")
 
 
-def test_an_error_of_the_lock_itself_is_shown(path, monkeypatch):
+def test_error_of_flock_is_raised(path, monkeypatch):
     def broken(descriptor, operation):
         raise OSError(9, "Bad file descriptor")
 

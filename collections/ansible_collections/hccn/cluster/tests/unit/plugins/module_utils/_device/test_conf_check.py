@@ -1,4 +1,4 @@
-"""Problems of hccn.conf that end when the declared addresses are set, and those that do not."""
+"""Test which problems of hccn.conf the declared addresses solve."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ OTHER = {"id": 0, "address": "10.80.0.2", "netmask": "255.255.0.0"}
     ("IPv6address_0=fd00::1\n", [{"id": 0, "ipv6_address": "fd00::2", "ipv6_prefix": 64}], ["incomplete_address"]),
     ("tls_enable_0=2\naddress_0 = 10.79.0.2\n", [OTHER], []),
 ])
-def test_what_ends_with_the_declared_network(text, config, rules):
+def test_pending_problems_are_those_that_the_network_solves(text, config, rules):
     assert [problem.rule for problem in conf_check.pending(conf_check.check(text), text, config)] == rules
 
 
-def test_a_problem_does_not_end_because_its_line_moves():
-    """The gateway that goes stands before it."""
+def test_moved_line_does_not_make_a_problem_pending():
+    """The line of the removed gateway is above the other problem."""
     text = "address_0=10.79.0.2\nnetmask_0=255.255.0.0\ngateway_0=10.99.0.1\ntls_enable_0=2\n"
     problems = conf_check.check(text)
     assert [problem.rule for problem in problems] == ["invalid_value", "gateway_outside_network"]
     assert [problem.rule for problem in conf_check.pending(problems, text, [OTHER])] == ["gateway_outside_network"]
 
 
-def test_a_network_that_would_make_the_same_mistake_ends_nothing():
+def test_network_with_the_same_problem_makes_nothing_pending():
     text = "address_0=10.79.0.2\nnetmask_0=255.255.0.0\ngateway_0=10.99.0.1\n"
     assert conf_check.pending(conf_check.check(text), text, [dict(SAME, gateway="10.99.0.1")]) == []

@@ -12,7 +12,7 @@ def run_result(rc=0, stdout="", stderr="", timed_out=False):
 
 
 class Script:
-    """A runner that gives the prepared results one after the other and keeps what was called."""
+    """A runner that returns prepared results one after the other and records the calls."""
 
     def __init__(self, *results):
         self.results = list(results)
@@ -40,22 +40,22 @@ BUSY = run_result(11, "hccn_tool is busy, please try again.\n")
     (run_result(77, "", "Something new!\n"), "tool_exit_77"),
     (run_result(78), "tool_exit_78"),
 ])
-def test_what_a_run_tells(result, code):
+def test_failure_of_each_run(result, code):
     error = failures.failure_of(result)
     assert (error.code if error else None) == code
 
 
-def test_a_new_text_is_shown_as_it_is():
+def test_unknown_failure_message_is_quoted():
     assert failures.failure_of(run_result(77, "Something new!\nmore\n")).message == "Something new!"
 
 
-def test_a_flood_does_not_become_a_message():
+def test_long_output_is_cut():
     assert failures.failure_of(run_result(77, "x" * 1000000)).message == "(1000000 characters without a space)"
     assert failures.failure_of(run_result(77, "x y " * 1000000)).message == "x y " * 50 + "..."
     assert failures.failure_of(run_result(1, "", "Command execute failed!" + "x" * 1000000)).message == "Command execute ..."
 
 
-def test_each_text_stands_once():
+def test_failure_texts_are_unique():
     texts = [failure.text for failure in failures.FAILURES]
     codes = [failure.code for failure in failures.FAILURES]
     assert len(set(texts)) == len(texts) and len(set(codes)) == len(codes)
@@ -67,12 +67,12 @@ def test_each_text_stands_once():
     (run_result(4, "", "Write configurations to config file failed. User configurations cannot be persisted! pls check cmd run permission.\n"),
      "conf_not_persisted"),
 ])
-def test_a_set_must_be_confirmed(result, code):
+def test_set_without_success_message_is_an_error(result, code):
     error = failures.set_failure_of(result)
     assert (error.code if error else None) == code
 
 
-def test_a_busy_tool_is_asked_again():
+def test_busy_tool_is_retried():
     script, pauses = Script(BUSY, BUSY, run_result(0, "link status: UP\n")), []
     result = hccn_tool.HccnTool("hccn_tool", 5, script, pauses.append).query(3, "-link", "-g")
     assert result.stdout == "link status: UP\n"
@@ -80,7 +80,7 @@ def test_a_busy_tool_is_asked_again():
     assert pauses == [1.0, 1.0]
 
 
-def test_a_tool_that_stays_busy_is_an_error():
+def test_tool_that_stays_busy_is_an_error():
     script = Script(*[BUSY] * 5)
     with pytest.raises(HccnError) as caught:
         hccn_tool.HccnTool("hccn_tool", 5, script, lambda pause: None).query(0, "-link", "-g")
@@ -88,7 +88,7 @@ def test_a_tool_that_stays_busy_is_an_error():
     assert len(script.calls) == 5
 
 
-def test_a_set_raises_what_the_tool_says():
+def test_set_raises_the_failure_of_the_tool():
     script = Script(run_result(14, "", "No certificate found, please set certs firstly!\n"), run_result(0, "Cmd executed successfully!\n"))
     npu = hccn_tool.HccnTool("hccn_tool", 5, script)
     with pytest.raises(HccnError) as caught:
@@ -98,30 +98,30 @@ def test_a_set_raises_what_the_tool_says():
 
 
 @pytest.mark.parametrize("device", ["", "0", "00", None, True, -1, 1.0])
-def test_an_odd_id_never_reaches_the_tool(device):
+def test_invalid_id_is_refused(device):
     script = Script()
     with pytest.raises(InputError):
         hccn_tool.HccnTool("hccn_tool", 5, script).query(device, "-ip", "-g")
     assert script.calls == []
 
 
-def test_lost_packets_are_a_measurement():
+def test_lost_packets_are_a_result():
     text = "device 0 PING 10.0.0.2\nrecv time out seq=0\nrecv seq=1,time=0.090000ms\nrecv seq=2,time=0.110000ms\n"
     text += "3 packets transmitted, 2 received, 33.33% packet loss\n"
-    ping = hccn_tool.ping_of(run_result(1, text, "Command execute failed!\n"))
+    ping = hccn_tool.ping_result(run_result(1, text, "Command execute failed!\n"))
     assert (ping.target, ping.sent, ping.received, ping.lost, ping.times_ms, ping.reasons) == (
         "10.0.0.2", 3, 2, 1, (0.09, 0.11), ("recv time out",))
 
 
-def test_a_ping_that_did_not_happen_is_an_error():
+def test_ping_that_was_not_sent_is_an_error():
     with pytest.raises(HccnError) as caught:
-        hccn_tool.ping_of(run_result(22, "", "Execute failed: Link status is down.\n"))
+        hccn_tool.ping_result(run_result(22, "", "Execute failed: Link status is down.\n"))
     assert caught.value.code == "link_down"
     with pytest.raises(ParseError):
-        hccn_tool.ping_of(run_result(0, "nothing of the kind"))
+        hccn_tool.ping_result(run_result(0, "nothing of the kind"))
 
 
-def test_a_program_is_found_in_path_or_folder(tmp_path, monkeypatch):
+def test_program_is_searched_in_path_and_folders(tmp_path, monkeypatch):
     program = tmp_path / "hccn_tool"
     program.write_text("#!/bin/sh\n")
     program.chmod(0o755)
@@ -136,7 +136,7 @@ def test_a_program_is_found_in_path_or_folder(tmp_path, monkeypatch):
 @pytest.mark.parametrize("wanted, expected", [
     (["all"], [0, 1, 2]), (["0-2"], [0, 1, 2]), (["7", "0-1"], [7, 0, 1]), ([3], [3]), ([" 4 "], [4]),
 ])
-def test_devices_are_expanded(wanted, expected):
+def test_device_ranges_are_expanded(wanted, expected):
     assert host.expand(wanted, [0, 1, 2]) == expected
 
 
@@ -146,11 +146,11 @@ def test_devices_are_expanded(wanted, expected):
     ([""], "devices: '' is neither an id, nor a range such as 0-7, nor all alone"),
     (["-1"], "devices: '-1' is neither an id, nor a range such as 0-7, nor all alone"),
     (["0;reboot"], "devices: '0;reboot' is neither an id, nor a range such as 0-7, nor all alone"),
-    (["5-2"], "devices: the range '5-2' falls or goes beyond 63"),
-    (["64"], "devices: the range '64' falls or goes beyond 63"),
+    (["5-2"], "devices: the range '5-2' is descending or exceeds 63"),
+    (["64"], "devices: the range '64' is descending or exceeds 63"),
     (["0-3", "2"], "devices: 2 named twice"),
 ])
-def test_wrong_devices_are_refused(wanted, message):
+def test_invalid_devices_are_refused(wanted, message):
     with pytest.raises(InputError) as caught:
         host.expand(wanted, [0])
     assert caught.value.message == message
@@ -176,13 +176,13 @@ CHIPS_950 = "NPU ID    Slot ID    Chip ID    Chip Phy-ID    Chip Name\n0        
     (CHIPS_A2, (0, 1), "A2", "910"), (CHIPS_A3, (0, 1, 2), "A3", "910"), (CHIPS_910A, (0, 1), "910A", "910"), (CHIPS_950, (0,), "950", "950"),
     (CHIPS_A2.replace("910B4", "310P3"), (0, 1), None, "910"),
 ])
-def test_chips_tell_devices_and_product(text, devices, product, dialect):
+def test_chips_determine_devices_and_product(text, devices, product, dialect):
     seen = host.probe(npu_smi.NpuSmi("/x/npu-smi", Script(run_result(0, text))))
     assert (seen.devices, seen.product, seen.dialect) == (devices, product, dialect)
 
 
-def test_an_npu_that_is_not_there_moves_no_other():
-    """Logic ids count on over it, the ids that hccn_tool takes do not."""
+def test_missing_npu_does_not_shift_physical_ids():
+    """Logic ids have no gap for a missing NPU, but the physical ids of hccn_tool do."""
     rows = CHIPS_A2.replace("\t1 ", "\t3 ")
     seen = host.probe(npu_smi.NpuSmi("/x/npu-smi", Script(run_result(0, rows))))
     assert seen.devices == (0, 3)
@@ -191,13 +191,13 @@ def test_an_npu_that_is_not_there_moves_no_other():
 
 
 @pytest.mark.parametrize("text", ["There is no NPU card on this server.\n", CHIPS_A2.splitlines()[0] + "\n"])
-def test_a_host_without_npu_is_an_error(text):
+def test_host_without_npu_is_an_error(text):
     with pytest.raises(HccnError) as caught:
         host.probe(npu_smi.NpuSmi("/x/npu-smi", Script(run_result(0, text))))
     assert caught.value.code == "no_device"
 
 
-def test_device_files_tell_where_npu_smi_is_missing(tmp_path, monkeypatch):
+def test_device_files_are_used_without_npu_smi(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", "/nowhere")
     monkeypatch.setattr(npu_smi, "FOLDERS", ("/nowhere",))
     for name in ("davinci10", "davinci2", "davinci_manager", "null"):
@@ -208,14 +208,14 @@ def test_device_files_tell_where_npu_smi_is_missing(tmp_path, monkeypatch):
     assert caught.value.code == "no_device"
 
 
-def test_npu_smi_is_believed_and_bounded():
+def test_npu_smi_has_a_timeout():
     assert host.probe(npu_smi.NpuSmi("/x/npu-smi", Script(run_result(0, CHIPS_A2)))).devices == (0, 1)
     with pytest.raises(HccnError) as caught:
         host.probe(npu_smi.NpuSmi("/x/npu-smi", Script(run_result(-9, timed_out=True))))
     assert caught.value.code == "timeout"
 
 
-def test_another_error_of_npu_smi_is_not_hidden():
+def test_other_errors_of_npu_smi_are_raised():
     def broken(argv, timeout):
         raise HccnError("tool_not_executable", "npu-smi: Permission denied")
 

@@ -1,4 +1,4 @@
-"""Which machine a host is."""
+"""Test the machine id of a host."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ def files(tmp_path):
     return paths
 
 
-def test_the_id_stays(files):
+def test_machine_id_is_stable(files):
     found = machine_id("/nowhere/hccn.conf", [str(path) for path in files])
     assert found == "fa10b0a01e86f9ce"
     assert machine_id("/nowhere/../nowhere/hccn.conf", [str(path) for path in files]) == found
 
 
-def test_what_makes_another_machine(files):
+def test_machine_id_depends_on_each_source(files):
     paths = [str(path) for path in files]
     first = machine_id("/etc/hccn.conf", paths)
     assert machine_id("/nodes/npu2/etc/hccn.conf", paths) != first
@@ -31,7 +31,7 @@ def test_what_makes_another_machine(files):
     assert len(machine_id("/etc/hccn.conf", paths)) == 16
 
 
-def test_nothing_tells_it(files):
+def test_machine_id_is_none_without_sources(files):
     files[0].write_text("\n")
     files[1].unlink()
     assert machine_id("/etc/hccn.conf", [str(path) for path in files]) is None

@@ -1,4 +1,4 @@
-"""hccn_conf_mount on a made-up /proc: which containers have NPUs, what they see, and what is to be done."""
+"""Test hccn_conf_mount on a simulated /proc: which containers have NPUs, which file they see, and the remedies."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ROOT_CAPABILITIES = "000001ffffffffff"
 
 
 class Machine:
-    """A host in a folder: /proc, /dev, hccn.conf."""
+    """A simulated host in a folder, with /proc, /dev and hccn.conf."""
 
     def __init__(self, folder):
         self.folder = folder
@@ -35,13 +35,13 @@ class Machine:
         (self.proc / "self").symlink_to("1")
 
     def npu(self, device):
-        """The path of an NPU of the host. Its inode stands for its device number: a container's hard link of it is the same device."""
+        """Return the path of an NPU of the host. Its inode serves as device number, so that a hard link in a container is the same device."""
         path = self.dev / ("davinci%d" % device)
         path.touch()
         return path
 
     def root(self, name):
-        """An empty root of a container, with an NPU."""
+        """Create the root of a container with an NPU and no other files."""
         root = self.folder / name
         (root / "dev").mkdir(parents=True)
         (root / "etc").mkdir()
@@ -82,7 +82,7 @@ class Machine:
         return mounts.manage(params, check_mode, str(self.proc), str(self.dev))
 
     def map(self, root):
-        """A hard link has the host's inode, as a mount of the file has."""
+        """Create a hard link, which has the inode of the host's file like a mount of it."""
         os.link(str(self.path), str(root / "etc/hccn.conf"))
 
 
@@ -114,20 +114,20 @@ def machine(tmp_path, monkeypatch):
     ("0::/\n", None),
     ("", None),
 ])
-def test_the_container_of_a_control_group(cgroup, place):
+def test_container_of_a_control_group(cgroup, place):
     found = containers.parse_cgroup(cgroup)
     assert (found and (found.runtime, found.container, found.pod_uid)) == place
 
 
-def test_device_numbers_tell_the_ids_of_the_host():
+def test_device_numbers_map_to_host_ids():
     host = {60416: 0, 60420: 4, 60516: 100}
     assert containers.ids({60420, 60416}, host) == {0, 4}
     assert containers.ids({60516, 1}, host) == {100}
     assert containers.ids({60420}, {}) == set()
 
 
-def test_the_npus_of_the_host_are_its_device_files(tmp_path):
-    """Links to character devices that are everywhere stand for them."""
+def test_host_npus_are_its_device_files(tmp_path):
+    """Links to character devices that exist on every host replace the NPUs."""
     for name, target in (("davinci3", "null"), ("vdavinci100", "zero"), ("davinci_manager", "full"), ("davinci5", "nowhere")):
         (tmp_path / name).symlink_to("/dev/" + target)
     (tmp_path / "davinci4").write_text("")
@@ -135,8 +135,8 @@ def test_the_npus_of_the_host_are_its_device_files(tmp_path):
     assert containers.host_npus(str(tmp_path / "nowhere")) == {}
 
 
-def test_a_file_that_a_user_named_like_an_npu_is_none(tmp_path):
-    """Whoever has a user namespace may have /dev/davinci0 there, but no device file."""
+def test_regular_file_named_like_an_npu_is_ignored(tmp_path):
+    """In a user namespace, a process can create a file /dev/davinci0, but no device file."""
     machine = Machine(tmp_path)
     (machine.dev / "davinci0").unlink()
     (machine.dev / "davinci0").symlink_to("/dev/null")
@@ -156,10 +156,10 @@ def test_processes_are_grouped_by_container(machine):
         (ID, "docker", None, "mnt:[200]", (210, 90, 200), (0, 3)),
         (ID, "containerd", UID, "mnt:[150]", (150,), (0,)),
     ]
-    assert (found.processes, found.unseen, found.hidden) == (5, (), False)
+    assert (found.processes, found.uninspected, found.hidden) == (5, (), False)
 
 
-def test_what_is_not_a_container_with_npus(machine):
+def test_processes_that_are_no_container_with_npus(machine):
     machine.process(20, "mnt:[1]", machine.folder, held=[str(machine.npu(0))], cgroup="0::/user.slice\n")  # the host's own job
     machine.process(21, "mnt:[2]", machine.folder, cgroup="0::/system.slice/chronyd.service\n")  # a service with PrivateTmp=
     machine.process(22, "mnt:[3]", machine.folder, flags=0x200040, held=[str(machine.npu(0))])  # a kernel thread
@@ -173,7 +173,7 @@ def test_what_is_not_a_container_with_npus(machine):
     assert machine.scan() == containers.Scan((), 6, (), False)
 
 
-def test_a_holder_in_a_namespace_of_its_own_is_named_by_it(machine):
+def test_process_without_engine_is_named_by_its_namespace(machine):
     deleted = machine.dev / "davinci11 (deleted)"
     os.link(str(machine.npu(11)), str(deleted))
     machine.process(21, "mnt:[2]", machine.folder, cgroup="0::/system.slice/train.service\n", held=[str(deleted)])
@@ -182,7 +182,7 @@ def test_a_holder_in_a_namespace_of_its_own_is_named_by_it(machine):
         ("mnt:[2]", "unknown", (11,)), ("mnt:[22]", "unknown", (0,))]
 
 
-def test_a_host_without_npus_has_no_containers_with_them(machine):
+def test_host_without_npus_has_no_containers(machine):
     machine.container()
     for npu in machine.dev.iterdir():
         npu.unlink()
@@ -194,7 +194,7 @@ DENIED = PermissionError(13, "Permission denied")
 
 
 def refuse(monkeypatch, refused, error=DENIED, call="readlink"):
-    """Makes a call of os fail for the paths given."""
+    """Make a function of os fail for the given paths."""
     original = getattr(os, call)
 
     def wrapper(path, *arguments, **options):
@@ -205,7 +205,7 @@ def refuse(monkeypatch, refused, error=DENIED, call="readlink"):
     monkeypatch.setattr(os, call, wrapper)
 
 
-def test_what_cannot_be_looked_at_is_counted_and_named(machine, monkeypatch):
+def test_uninspected_processes_are_counted_and_named(machine, monkeypatch):
     for pid in (31, 32, 33, 34):
         machine.container(pid, "c%d" % pid)
     machine.process(35, "mnt:[35]", machine.folder, flags=0x200040)
@@ -217,23 +217,23 @@ def test_what_cannot_be_looked_at_is_counted_and_named(machine, monkeypatch):
     assert [one["pid"] for one in result["containers"]] == [34]
     assert result["problems"][-1] == {
         "rule": "processes_unseen", "severity": "warning", "where": "/proc", "hint": "run as root (become: true)",
-        "message": "4 of 7 processes could not be looked at: pid 31, 32, 33 and so on. Their containers are not in the result"}
+        "message": "4 of 7 processes could not be inspected: pid 31, 32, 33 and more. Their containers are not in the result"}
 
 
-def test_a_root_that_leads_nowhere_is_counted(machine):
+def test_process_with_unreadable_root_is_counted(machine):
     root = machine.container(31)
     (root / "dev/davinci0").unlink()
     (root / "dev/davinci_manager").unlink()
     (root / "dev").rmdir()
     (root / "dev").symlink_to("dev")
-    assert machine.scan().unseen == (31,)
+    assert machine.scan().uninspected == (31,)
 
 
-def test_a_process_whose_first_thread_has_ended_is_counted(machine):
+def test_process_with_ended_main_thread_is_counted(machine):
     for pid, threads in ((31, 2), (32, 1)):
         process = machine.process(pid, "mnt:[9]", machine.folder, state="Z", threads=threads)
         (process / "ns/mnt").unlink()
-    assert machine.scan().unseen == (31,)
+    assert machine.scan().uninspected == (31,)
 
 
 def test_hidden_processes_are_a_problem(machine):
@@ -242,16 +242,16 @@ def test_hidden_processes_are_a_problem(machine):
     (machine.proc / "self").symlink_to("2")
     (machine.proc / "1").rename(machine.folder / "hidden")
     assert [problem["message"] for problem in machine.manage()["problems"]] == [
-        "0 of 1 processes could not be looked at; /proc does not list those of other users at all. Their containers are not in the result"]
+        "0 of 1 processes could not be inspected; /proc does not list processes of other users. Their containers are not in the result"]
 
 
-def test_without_proc_there_is_no_answer(tmp_path):
+def test_unreadable_proc_is_an_error(tmp_path):
     with pytest.raises(HccnError) as caught:
         containers.scan(str(tmp_path), "/nowhere")
     assert caught.value.message == "%s/self/ns/mnt: No such file or directory" % tmp_path
 
 
-def test_a_file_that_closes_meanwhile(machine, monkeypatch):
+def test_file_that_is_closed_meanwhile_is_ignored(machine, monkeypatch):
     machine.container(held=[str(machine.npu(1)), str(machine.npu(2)), str(machine.npu(3))])
     refuse(monkeypatch, [machine.proc / "100/fd/0"], FileNotFoundError(2, "gone"))
     refuse(monkeypatch, [machine.proc / "100/fd/1"], FileNotFoundError(2, "gone"), "stat")
@@ -263,7 +263,7 @@ def only(result):
     return one
 
 
-def test_mapped(machine):
+def test_mapped_file(machine):
     machine.map(machine.container(capabilities=ROOT_CAPABILITIES))
     result = machine.manage()
     assert only(result) == {
@@ -272,7 +272,7 @@ def test_mapped(machine):
     assert (result["problems"], result["changed"], "failed" in result) == ([], False, False)
 
 
-def test_the_fragments(machine):
+def test_docker_arguments_and_pod_volume(machine):
     result = machine.manage()
     path = str(machine.path)
     assert result["docker_args"] == ["-v", path + ":/etc/hccn.conf:ro"]
@@ -282,32 +282,32 @@ def test_the_fragments(machine):
     assert (result["cdi_spec"], result["cdi_device"]) == (str(machine.folder / "cdi/hccn-cluster-hccn-conf.json"), "hccn.cluster/conf=hccn-conf")
 
 
-def test_missing(machine):
+def test_missing_file(machine):
     machine.container()
     result = machine.manage(fail_on="error")
-    remedy = "create the container anew with -v %s:/etc/hccn.conf:ro" % machine.path
+    remedy = "recreate the container with -v %s:/etc/hccn.conf:ro" % machine.path
     assert (only(result)["state"], only(result)["read_only"], only(result)["remedy"]) == ("missing", None, remedy)
     assert result["problems"] == [{
         "rule": "conf_not_mapped", "severity": "error", "where": "container 5f0e2c1a7b9d pid 100 (python3)", "hint": remedy,
-        "message": "/etc/hccn.conf is not there: ascend-docker-runtime mounts neither hccn.conf nor hccn_tool"}]
+        "message": "/etc/hccn.conf does not exist: ascend-docker-runtime mounts neither hccn.conf nor hccn_tool"}]
     assert result["failed"] is True
     assert result["msg"] == (
-        "1 problem(s) with hccn.conf in containers, the first: container 5f0e2c1a7b9d pid 100 (python3): /etc/hccn.conf is not there: "
+        "1 problem(s) with hccn.conf in containers, the first: container 5f0e2c1a7b9d pid 100 (python3): /etc/hccn.conf does not exist: "
         "ascend-docker-runtime mounts neither hccn.conf nor hccn_tool (%s)" % remedy)
 
 
 @pytest.mark.parametrize("cgroup, remedy, where", [
-    (POD, "add the returned pod_volume to the manifest of the pod and create the pod anew",
+    (POD, "add the returned pod_volume to the manifest of the pod and recreate the pod",
      "container 5f0e2c1a7b9d of pod %s pid 100 (a?b)" % UID),
-    ("0::/lxc.payload.web\n", "mount {path} of the host read-only at /etc/hccn.conf in it and start it anew", "container web pid 100 (a?b)"),
+    ("0::/lxc.payload.web\n", "mount {path} of the host read-only at /etc/hccn.conf in the container and restart it", "container web pid 100 (a?b)"),
 ])
-def test_the_remedy_is_that_of_the_engine(machine, cgroup, remedy, where):
+def test_remedy_depends_on_the_engine(machine, cgroup, remedy, where):
     machine.container(cgroup=cgroup, command="a\x1bb")
     (problem,) = machine.manage()["problems"]
     assert (problem["hint"], problem["where"]) == (remedy.format(path=machine.path), where)
 
 
-def test_a_copy_is_a_warning(machine):
+def test_copy_is_a_warning(machine):
     (machine.container() / "etc/hccn.conf").write_text(CONF)
     result = machine.manage(fail_on="error")
     assert only(result)["state"] == "copy"
@@ -317,22 +317,22 @@ def test_a_copy_is_a_warning(machine):
 
 
 @pytest.mark.parametrize("content", [CONF.replace("10.78", "10.79"), CONF + "mtu_0=4200\n", ""])
-def test_a_file_of_the_container_is_stale(machine, content):
+def test_different_file_of_the_container_is_stale(machine, content):
     (machine.container() / "etc/hccn.conf").write_text(content)
     (problem,) = machine.manage()["problems"]
-    assert problem["message"] == "/etc/hccn.conf is a file of the container with other content than the host's %s" % machine.path
-    assert problem["hint"] == "create the container anew with -v %s:/etc/hccn.conf:ro" % machine.path
+    assert problem["message"] == "/etc/hccn.conf is a file of the container whose content differs from the host's %s" % machine.path
+    assert problem["hint"] == "recreate the container with -v %s:/etc/hccn.conf:ro" % machine.path
 
 
 @pytest.mark.parametrize("content", ["", CONF])
-def test_an_empty_file_equals_only_an_empty_one(machine, content):
+def test_empty_file_equals_only_an_empty_file(machine, content):
     machine.path.write_text("")
     (machine.container() / "etc/hccn.conf").write_text(content)
     assert only(machine.manage())["state"] == ("stale" if content else "copy")
 
 
-@pytest.mark.parametrize("cgroup, how", [(DOCKER, "restart the container"), (POD, "delete the pod so that it is created anew")])
-def test_stale_after_a_replace_by_rename(machine, cgroup, how):
+@pytest.mark.parametrize("cgroup, how", [(DOCKER, "restart the container"), (POD, "delete the pod so that it is recreated")])
+def test_file_is_stale_after_replacement_by_rename(machine, cgroup, how):
     mountinfo = "815 812 8:2 /etc/hccn.conf//deleted /etc/hccn.conf ro,relatime - ext4 /dev/sda2 rw\n"
     machine.map(machine.container(cgroup=cgroup, mountinfo=mountinfo))
     (machine.folder / "new").write_text("address_0=10.78.1.99\n")
@@ -342,41 +342,41 @@ def test_stale_after_a_replace_by_rename(machine, cgroup, how):
     assert [(problem["rule"], problem["message"], problem["hint"]) for problem in result["problems"]] == [(
         "conf_stale",
         "/etc/hccn.conf is an older file: the host's %s was replaced (by rename) or removed after the container had started" % machine.path,
-        how + ", which maps the file of now; hccn.cluster.hccn_conf edits the file in place, so that later changes need no restart")]
+        how + ", which then mounts the current file; hccn.cluster.hccn_conf edits the file in place, so that later changes need no restart")]
 
 
-def test_a_user_without_the_right_to_read(machine):
+def test_user_that_may_not_read_the_file(machine):
     machine.path.chmod(0o600)
     machine.map(machine.container(uid=4000000000))
     (problem,) = machine.manage()["problems"]
-    assert (problem["rule"], problem["message"]) == ("conf_unreadable", "the user of the process has no right to read /etc/hccn.conf")
-    assert problem["hint"] == "let every user read the host's file: chmod 0644 %s" % machine.path
+    assert (problem["rule"], problem["message"]) == ("conf_unreadable", "the user of the process may not read /etc/hccn.conf")
+    assert problem["hint"] == "make the host's file readable for every user: chmod 0644 %s" % machine.path
 
 
-def test_root_of_another_user_namespace_has_only_the_rights_of_its_ids(machine):
+def test_root_of_a_user_namespace_has_rights_for_its_ids_only(machine):
     root = machine.container(capabilities=ROOT_CAPABILITIES, uid=4000000000, user="user:[2]", id_map="0 4000000000 65536\n")
     (root / "etc/hccn.conf").write_text(CONF)
     (root / "etc/hccn.conf").chmod(0o600)
     result = machine.manage()
     assert only(result)["state"] == "unreadable"
-    assert result["problems"][0]["hint"] == "create the container anew with -v %s:/etc/hccn.conf:ro" % machine.path
+    assert result["problems"][0]["hint"] == "recreate the container with -v %s:/etc/hccn.conf:ro" % machine.path
 
 
-def test_a_kernel_without_user_namespaces(machine):
+def test_kernel_without_user_namespaces(machine):
     machine.path.chmod(0o600)
     machine.map(machine.container(capabilities=ROOT_CAPABILITIES, user="user:[2]"))
     assert only(machine.manage())["state"] == "mapped"
 
 
 @pytest.mark.parametrize("make", [os.mkdir, os.mkfifo])
-def test_what_is_no_file_is_not_opened(machine, make):
+def test_non_regular_file_is_not_opened(machine, make):
     make(str(machine.container() / "etc/hccn.conf"))
     result = machine.manage()
     assert only(result)["state"] == "unreadable"
-    assert result["problems"][0]["message"] == "/etc/hccn.conf is no regular file; docker -v makes a folder where the host has no file"
+    assert result["problems"][0]["message"] == "/etc/hccn.conf is not a regular file; docker -v creates a folder if the file is missing on the host"
 
 
-def test_links_of_the_container_are_followed_in_it(machine):
+def test_links_are_followed_within_the_container(machine):
     root = machine.container()
     (root / "etc/hccn.conf").symlink_to(str(machine.path))
     assert only(machine.manage())["state"] == "missing"
@@ -384,17 +384,17 @@ def test_links_of_the_container_are_followed_in_it(machine):
 
 @pytest.mark.parametrize("error, hint", [
     (DENIED, "run as root (become: true)"),
-    (OSError(5, "Input/output error"), "see what is mounted there"),
+    (OSError(5, "Input/output error"), "check what is mounted there"),
 ])
-def test_a_file_that_cannot_be_looked_at(machine, monkeypatch, error, hint):
+def test_file_that_cannot_be_inspected(machine, monkeypatch, error, hint):
     machine.map(machine.container())
     refuse(monkeypatch, ["hccn.conf"], error, "open")
     (problem,) = machine.manage()["problems"]
     assert (problem["rule"], problem["message"], problem["hint"]) == (
-        "conf_unreadable", "/etc/hccn.conf could not be looked at: %s" % error.strerror, hint)
+        "conf_unreadable", "/etc/hccn.conf could not be inspected: %s" % error.strerror, hint)
 
 
-def test_the_next_process_tells_where_the_first_has_ended(machine):
+def test_next_process_is_probed_if_the_first_has_ended(machine):
     root = machine.container(held=[str(machine.npu(0))])
     machine.map(root)
     machine.process(101, "mnt:[100]", root)
@@ -407,7 +407,7 @@ def test_the_next_process_tells_where_the_first_has_ended(machine):
     assert mounts.probe(scan.containers[0], host, ends, str(machine.proc)) is None
 
 
-def test_a_container_that_ends_during_the_look_is_not_a_result(machine):
+def test_container_that_ends_meanwhile_is_ignored(machine):
     machine.container()
     (machine.proc / "100/comm").unlink()
     assert [one.pids for one in machine.scan().containers] == [(100,)]
@@ -415,7 +415,7 @@ def test_a_container_that_ends_during_the_look_is_not_a_result(machine):
     assert (result["containers"], result["problems"]) == ([], [])
 
 
-def test_many_processes_are_counted_and_not_listed(machine):
+def test_list_of_pids_is_limited(machine):
     root = machine.container()
     for pid in range(101, 251):
         machine.process(pid, "mnt:[100]", root)
@@ -423,7 +423,7 @@ def test_many_processes_are_counted_and_not_listed(machine):
     assert (one["processes"], one["pids"]) == (151, list(range(100, 200)))
 
 
-def test_a_host_without_the_file(machine):
+def test_missing_host_file(machine):
     machine.map(machine.container())
     machine.path.unlink()
     result = machine.manage()
@@ -431,13 +431,13 @@ def test_a_host_without_the_file(machine):
         ("host_conf_missing", str(machine.path)), ("conf_stale", "container 5f0e2c1a7b9d pid 100 (python3)")]
 
 
-def test_a_host_with_a_folder_in_its_place(machine):
+def test_folder_in_place_of_the_host_file(machine):
     machine.path.unlink()
     machine.path.mkdir()
     assert [problem["rule"] for problem in machine.manage()["problems"]] == ["host_conf_no_file"]
 
 
-def test_a_host_file_that_cannot_be_looked_at(machine, monkeypatch):
+def test_unreadable_host_file(machine, monkeypatch):
     refuse(monkeypatch, [machine.path], DENIED, "stat")
     with pytest.raises(HccnError) as caught:
         machine.manage()
@@ -446,16 +446,16 @@ def test_a_host_file_that_cannot_be_looked_at(machine, monkeypatch):
 
 @pytest.mark.parametrize("option, path, message", [
     ("path", "etc/hccn.conf", "path: 'etc/hccn.conf' is not an absolute path"),
-    ("container_path", "/a:b", "container_path: '/a:b' holds a colon or a control character, which docker -v cannot take"),
-    ("cdi_dir", "/etc\n", "cdi_dir: '/etc\\n' holds a colon or a control character, which docker -v cannot take"),
+    ("container_path", "/a:b", "container_path: '/a:b' contains a colon or a control character, which docker -v does not accept"),
+    ("cdi_dir", "/etc\n", "cdi_dir: '/etc\\n' contains a colon or a control character, which docker -v does not accept"),
 ])
-def test_paths_that_no_engine_takes(machine, option, path, message):
+def test_invalid_paths_are_refused(machine, option, path, message):
     with pytest.raises(HccnError) as caught:
         machine.manage(**{option: path})
     assert (caught.value.code, caught.value.message) == ("invalid_input", message)
 
 
-def test_the_spec_is_written_once_and_removed_once(machine):
+def test_spec_is_written_and_removed_idempotently(machine):
     spec = machine.folder / "cdi/hccn-cluster-hccn-conf.json"
     predicted = machine.manage(True, state="present")
     assert (predicted["changed"], spec.exists()) == (True, False)

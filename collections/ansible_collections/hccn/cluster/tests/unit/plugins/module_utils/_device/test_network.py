@@ -4,7 +4,7 @@ import pytest
 
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import HccnError, InputError
 from ansible_collections.hccn.cluster.plugins.module_utils._core.process import Result
-from ansible_collections.hccn.cluster.plugins.module_utils._device import conf, conf_file, hccn_tool, host, network, npu_smi, session
+from ansible_collections.hccn.cluster.plugins.module_utils._device import conf, conf_file, hccn_tool, host, network, npu_smi, device_session
 from ansible_collections.hccn.cluster.plugins.module_utils._device.parse_npu_smi import Chip
 
 HEAD = "| NPU     Chip              | Process id    | Process name             | Process memory(MB)      |\n"
@@ -26,11 +26,11 @@ SETS = {
     "-ip -inet6 -s": ("IPv6address", "IPv6netmask"), "-gateway -inet6 -s": ("IPv6gateway",), "-netdetect -inet6 -s": ("IPv6netdetect",),
     "-udp -s": ("roce_port",), "-pfc -s": ("bitmap",), "-prio_tc -s": ("prio_tc",), "-shaping -s": ("bw_limit",),
 }
-"""Commands, and the keys of hccn.conf under which the devices here remember what they are set to."""
+"""Commands, and the keys of hccn.conf under which the simulated devices store their values."""
 
 
 class Npus:
-    """Two devices over one hccn.conf. ``broken``: (device, words) -> what is said instead; ``deaf``: what says that it did it, and did not."""
+    """Two devices with one hccn.conf. ``broken``: replacement output by (device, words). ``deaf``: commands that report success without effect."""
 
     def __init__(self, path):
         self.path = path
@@ -45,8 +45,8 @@ class Npus:
     def __call__(self, argv, timeout):
         device, words = int(argv[2]), " ".join(argv[3:])
         self.calls.append((device, words))
-        said = self.broken.get((device, words))
-        rc, stdout, stderr = said or (OK if words in self.deaf else self.answer(device, argv[3:]))
+        output = self.broken.get((device, words))
+        rc, stdout, stderr = output or (OK if words in self.deaf else self.answer(device, argv[3:]))
         return Result(tuple(argv), rc, stdout, stderr, False, 0.0, 0.1)
 
     def npu_smi(self, argv, timeout):
@@ -119,10 +119,10 @@ def npus(tmp_path, monkeypatch):
     fake.host = host.Host((0, 1), "A2", "Ascend 910B4", (Chip(0, 0, 0), Chip(1, 0, 1)))
 
     def start(params):
-        return session.Session(hccn_tool.HccnTool("hccn_tool", 5, fake, lambda pause: None), fake.host, host.expand(params["devices"], (0, 1)), str(path),
-                               npu_smi.NpuSmi("/x/npu-smi", fake.npu_smi))
+        tool = hccn_tool.HccnTool("hccn_tool", 5, fake, lambda pause: None)
+        return device_session.Session(tool, fake.host, host.expand(params["devices"], (0, 1)), str(path), npu_smi.NpuSmi("/x/npu-smi", fake.npu_smi))
 
-    monkeypatch.setattr(session, "start", start)
+    monkeypatch.setattr(device_session, "start", start)
     return fake
 
 
@@ -137,7 +137,7 @@ FULL = {"id": 1, "netdetect": "10.78.1.1", "mtu": 4200, "ipv6_address": "fd00::8
         "prio_tc": [0, 0, 0, 0, 2, 0, 0, 0], "shaping": 100000}
 
 
-def test_nothing_is_set_where_device_and_file_agree(npus):
+def test_nothing_is_set_if_device_and_file_match(npus):
     result = configure(dict(SAME, id=0))
     as_it_is = dict(SAME, persistent=SAME)
     assert result == {"devices": [{"id": 0, "before": as_it_is, "after": as_it_is, "changed": False, "errors": []}], "commands": [], "previous": [],
@@ -145,12 +145,12 @@ def test_nothing_is_set_where_device_and_file_agree(npus):
     assert npus.sets == []
 
 
-def test_only_what_is_named_is_read(npus):
+def test_only_requested_options_are_read(npus):
     configure({"id": 0, "mtu": 1500}, check_mode=True)
     assert npus.calls == [(0, "-mtu -g"), (0, "npu-smi info"), (0, "-qp_info -g")]
 
 
-def test_a_value_that_is_not_in_the_file_is_set_again(npus):
+def test_value_missing_in_the_file_is_set_again(npus):
     result = configure({"id": 0, "mtu": 1500})
     assert npus.sets == [(0, "-mtu -s size 1500")]
     assert result["devices"][0]["before"] == {"mtu": 1500, "persistent": {"mtu": None}}
@@ -158,7 +158,7 @@ def test_a_value_that_is_not_in_the_file_is_set_again(npus):
     assert (result["changed"], result["previous"]) == (True, [{"id": 0, "mtu": 1500}])
 
 
-def test_everything_in_the_safe_order(npus):
+def test_options_are_set_in_a_safe_order(npus):
     result = configure(FULL)
     assert [words for _device, words in npus.sets] == [
         "-netdetect -s address 10.78.1.1", "-mtu -s size 4200", "-ip -inet6 -s ipv6_address fd00::8 prefix_length 48",
@@ -169,24 +169,24 @@ def test_everything_in_the_safe_order(npus):
     after = {key: value for key, value in dict(FULL, roce_port=5000, dscp_to_tc={"33": 2, "34": 1}).items() if key != "id"}
     assert (device["after"], device["errors"]) == (dict(after, persistent=after), [])
     assert device["before"]["netdetect"] is None and device["before"]["dscp_to_tc"] == {"33": 0, "34": 0}
-    # what was not set, or is outside the limits (shaping 0), cannot be put back
+    # options that were not set or are outside the limits (shaping 0) cannot be restored
     assert result["previous"] == [{"id": 1, "mtu": 1500, "ipv6_address": "fd00::7", "ipv6_prefix": 64, "ipv6_gateway": "fd00::1", "roce_port": "auto",
                                    "pfc": [0] * 8, "dscp_to_tc": {"33": 0, "34": 0}, "prio_tc": [0] * 8}]
     assert configure(FULL)["changed"] is False
 
 
-def test_of_one_device_only_what_differs(npus):
+def test_only_differing_options_are_set(npus):
     configure(dict(SAME, id=0, netdetect="10.78.1.1"))
     assert npus.sets == [(0, "-netdetect -s address 10.78.1.1")]
 
 
-def test_the_source_port_can_be_left_to_the_device(npus):
+def test_roce_port_auto(npus):
     npus.values[0]["roce_port"] = "5000"
     assert configure({"id": 0, "roce_port": "auto"})["devices"][0]["after"] == {"roce_port": "auto", "persistent": {"roce_port": "auto"}}
     assert npus.sets == [(0, "-udp -s auto")]
 
 
-def test_only_the_dscp_values_that_differ(npus):
+def test_only_differing_dscp_values_are_set(npus):
     configure({"id": 0, "dscp_to_tc": {"33": 2, "34": 1}})
     npus.calls.clear()
     result = configure({"id": 0, "dscp_to_tc": {"33": 2, "34": 3, "35": 0}})
@@ -199,14 +199,14 @@ def test_only_the_dscp_values_that_differ(npus):
     ("mtu", "many", "mtu", 4200), ("netdetect", "0.0.0.0", "netdetect", "10.78.1.1"), ("gateway", "here", "gateway", "10.78.1.2"),
     ("IPv6netmask", "x", "ipv6_prefix", 64),
 ])
-def test_whatever_stands_in_the_file_is_replaced(npus, key, value, option, wanted):
+def test_invalid_values_in_the_file_are_replaced(npus, key, value, option, wanted):
     npus.path.write_text("address_0=10.78.1.10\nnetmask_0=255.255.255.0\nIPv6address_0=fd00::7\n%s_0=%s\n" % (key, value))
     more = {"ipv6_address": "fd00::7"} if option == "ipv6_prefix" else {}
     result = configure(dict({"id": 0, option: wanted}, **more))
     assert (result["changed"], result["devices"][0]["errors"], result["devices"][0]["after"]["persistent"][option]) == (True, [], wanted)
 
 
-def test_another_network_takes_gateway_and_routes_along(npus):
+def test_new_network_removes_gateway_and_routes(npus):
     result = configure({key: MOVE[key] for key in ("id", "address", "netmask")})
     device = result["devices"][0]
     assert device["before"]["gateway"] == "10.78.1.1"
@@ -217,7 +217,7 @@ def test_another_network_takes_gateway_and_routes_along(npus):
         (0, "route_address_20.0.0.0_netmask_255.0.0.0_0", "gateway_10.78.1.7", "hccn_tool -ip -s")]
 
 
-def test_the_gateway_is_looked_at_again_after_the_address(npus):
+def test_gateway_is_read_again_after_the_address(npus):
     result = configure(MOVE)
     assert npus.sets == [(0, "-ip -s address 10.79.1.10 netmask 255.255.255.0"), (0, "-gateway -s gateway 10.79.1.1")]
     assert (result["devices"][0]["errors"], npus.values[0]["gateway"]) == ([], "10.79.1.1")
@@ -226,7 +226,7 @@ def test_the_gateway_is_looked_at_again_after_the_address(npus):
     assert (back["changed"], npus.values[0]["address"], npus.values[0]["gateway"]) == (True, "10.78.1.10", "10.78.1.1")
 
 
-def test_a_gateway_that_takes_the_one_of_ipv6_out_of_the_file(npus):
+def test_new_gateway_removes_the_ipv6_gateway_from_the_file(npus):
     config = {"id": 0, "gateway": "10.78.1.2", "ipv6_gateway": "fd00::1"}
     commands = [["hccn_tool", "-i", "0", "-gateway", "-s", "gateway", "10.78.1.2"],
                 ["hccn_tool", "-i", "0", "-gateway", "-inet6", "-s", "ipv6_gateway", "fd00::1"]]
@@ -237,7 +237,7 @@ def test_a_gateway_that_takes_the_one_of_ipv6_out_of_the_file(npus):
     assert "IPv6gateway_0=fd00::1\n" in npus.path.read_text()
 
 
-def test_a_gateway_that_stays_takes_nothing_along(npus):
+def test_unchanged_gateway_removes_nothing(npus):
     npus.path.write_text("IPv6gateway_0=fd00::1\n")
     assert configure({"id": 0, "gateway": "10.78.1.1", "ipv6_gateway": "fd00::1"}, check_mode=True)["commands"] == [
         ["hccn_tool", "-i", "0", "-gateway", "-s", "gateway", "10.78.1.1"]]
@@ -252,30 +252,30 @@ def test_check_mode_predicts_and_sets_nothing(npus):
         assert predicted[key] == done[key]
 
 
-def test_check_mode_knows_that_a_gateway_of_the_file_comes_back(npus):
+def test_check_mode_predicts_the_gateway_of_the_file(npus):
     npus.values[0]["gateway"] = None
     result = configure({"id": 0, "address": "10.78.1.20", "netmask": "255.255.255.0"}, check_mode=True)
     assert result["devices"][0]["after"]["gateway"] == "10.78.1.1"
 
 
-def test_check_mode_with_a_gateway_in_the_file_that_is_none(npus):
+def test_check_mode_with_an_invalid_gateway_in_the_file(npus):
     npus.path.write_text("gateway_0=here\n")
     result = configure({"id": 0, "address": "10.78.1.20", "netmask": "255.255.255.0"}, check_mode=True)
     assert result["devices"][0]["after"]["persistent"]["gateway"] is None
 
 
-def test_a_diff_for_each_device_that_changes(npus):
+def test_each_changed_device_has_a_diff(npus):
     result = configure({"id": 0, "mtu": 4200}, dict(SAME, id=1, address="10.78.1.11"), check_mode=True)
     assert result["diff"] == [{"before_header": "device 0", "after_header": "device 0", "before": "mtu: 1500, after a boot None\n",
                                "after": "mtu: 4200, after a boot 4200\n"}]
 
 
-def test_entries_of_other_devices_are_left_out(npus):
+def test_entries_of_other_devices_are_ignored(npus):
     result = configure({"id": 0, "mtu": 4200}, {"id": 1, "mtu": 4200}, devices=["1"])
     assert ([device["id"] for device in result["devices"]], npus.sets) == ([1], [(1, "-mtu -s size 4200")])
 
 
-def test_bad_input_is_told_before_anything_is_run(npus):
+def test_invalid_input_is_refused_before_anything_is_run(npus):
     with pytest.raises(InputError) as caught:
         configure({"id": 0, "mtu": 1}, {"id": 2})
     assert caught.value.message == "config[1].id: this host has no device 2, only 0-1; config[0].mtu: 1 is outside 68 to 9702"
@@ -284,14 +284,14 @@ def test_bad_input_is_told_before_anything_is_run(npus):
 
 @pytest.mark.parametrize("address, gateway, code", [
     ("10.78.1.10", "10.99.1.1", "gateway_outside_network"), (None, "10.78.1.2", "gateway_without_address")])
-def test_a_gateway_that_the_device_cannot_take_is_refused_before_any_set(npus, address, gateway, code):
+def test_impossible_gateway_is_refused_before_any_command(npus, address, gateway, code):
     npus.values[0]["address"] = address
     result = configure({"id": 0, "gateway": gateway, "mtu": 4200}, {"id": 1, "mtu": 4200})
     assert [error["code"] for error in result["devices"][0]["errors"]] == [code]
     assert (npus.sets, result["devices"][0]["changed"], result["failed"]) == ([(1, "-mtu -s size 4200")], False, True)
 
 
-def test_a_device_that_cannot_be_read_is_not_set(npus):
+def test_unreadable_device_is_not_set(npus):
     npus.broken[(0, "-mtu -g")] = REFUSED
     result = configure({"id": 0, "mtu": 4200, "shaping": 20000}, {"id": 1, "mtu": 4200})
     assert result["msg"].startswith("1 of 2 devices failed: NPU 0: mtu: Command execute failed!")
@@ -299,7 +299,7 @@ def test_a_device_that_cannot_be_read_is_not_set(npus):
     assert npus.sets == [(1, "-mtu -s size 4200")]
 
 
-def test_a_device_stops_at_its_first_failure_and_tells_what_was_set(npus):
+def test_device_stops_at_its_first_failure(npus):
     npus.broken[(0, "-mtu -s size 4200")] = REFUSED
     result = configure({"id": 0, "netdetect": "10.78.1.1", "mtu": 4200, "shaping": 20000}, {"id": 1, "mtu": 4200})
     first, second = result["devices"]
@@ -311,48 +311,48 @@ def test_a_device_stops_at_its_first_failure_and_tells_what_was_set(npus):
     assert result["previous"] == [{"id": 0, "mtu": 1500}, {"id": 1, "mtu": 1500}]
 
 
-def test_a_device_that_was_set_but_not_written_down_has_changed(npus):
+def test_set_device_is_changed_even_if_not_persisted(npus):
     npus.broken[(0, "-mtu -s size 1500")] = NOT_WRITTEN
     result = configure({"id": 0, "mtu": 1500}, fail_on="none")
     assert (result["changed"], "failed" in result, result["devices"][0]["changed"]) == (True, False, True)
     assert result["devices"][0]["errors"][0]["code"] == "conf_not_persisted"
 
 
-def test_a_failure_that_changed_nothing(npus):
+def test_failed_command_without_effect_is_no_change(npus):
     npus.broken[(0, "-mtu -s size 4200")] = REFUSED
     result = configure({"id": 0, "mtu": 4200})
     assert (result["changed"], result["devices"][0]["changed"], result["diff"]) == (False, False, [])
 
 
-def test_a_set_that_did_not_take_is_an_error(npus):
+def test_option_that_was_not_applied_is_an_error(npus):
     npus.deaf.add("-mtu -s size 4200")
     error = configure({"id": 0, "mtu": 4200})["devices"][0]["errors"][0]
     assert (error["topic"], error["code"]) == ("mtu", "not_applied")
-    assert error["message"] == "the tool said that it was successful, but the device says 1500 and hccn.conf says None"
+    assert error["message"] == "hccn_tool reported success, but the device has 1500 and hccn.conf has None"
 
 
-def test_a_gateway_that_cannot_be_read_again_stops_the_device(npus):
+def test_gateway_that_cannot_be_read_again_stops_the_device(npus):
     npus.broken[(0, "-gateway -g")] = REFUSED
-    here = session.start({"devices": ["all"]})
+    session = device_session.start({"devices": ["all"]})
     port = network.DeviceNetwork(0, {"address": "10.79.1.10", "netmask": "255.255.255.0", "mtu": 4200}, network.items_of(["address", "mtu"]), {}, {})
-    port.now = {"address": "10.78.1.10", "netmask": "255.255.255.0", "gateway": "10.78.1.1", "mtu": 1500}
-    port.was, port.foreseen = dict(port.now), network.forecast(port.named, port.wanted, port.now, dict.fromkeys(port.now))
-    network.Setter(here, False).apply([port])
+    port.current = {"address": "10.78.1.10", "netmask": "255.255.255.0", "gateway": "10.78.1.1", "mtu": 1500}
+    port.before, port.forecast = dict(port.current), network.forecast(port.requested, port.wanted, port.current, dict.fromkeys(port.current))
+    network.Setter(session, False).apply([port])
     assert [error["topic"] for error in port.errors] == ["address", "gateway"]
     assert npus.sets == [(0, "-ip -s address 10.79.1.10 netmask 255.255.255.0")]
 
 
 @pytest.mark.parametrize("check_mode", [True, False])
-def test_a_file_without_final_newline_is_not_written(npus, check_mode):
+def test_file_without_final_newline_is_not_written(npus, check_mode):
     npus.path.write_text("mtu_1=4200")
     result = configure({"id": 0, "mtu": 4200}, check_mode=check_mode)
     error = result["devices"][0]["errors"][0]
     assert error["code"] == "no_final_newline"
-    assert error["message"] == "%s has no final newline: hccn_tool would glue what it sets to its last line" % npus.path
+    assert error["message"] == "%s has no final newline: hccn_tool would append the next setting to the last line" % npus.path
     assert (npus.sets, result["changed"], result["failed"], npus.path.read_text()) == ([], False, True, "mtu_1=4200")
 
 
-def test_a_file_that_loses_its_newline_on_the_way(npus, monkeypatch):
+def test_file_that_loses_its_newline_meanwhile(npus, monkeypatch):
     npus.broken[(0, "-netdetect -s address 10.78.1.1")] = OK
     looks = iter([TEXT, TEXT, TEXT, TEXT.rstrip("\n"), TEXT.rstrip("\n"), TEXT])
     monkeypatch.setattr(conf_file, "read", lambda path: next(looks))
@@ -361,13 +361,13 @@ def test_a_file_that_loses_its_newline_on_the_way(npus, monkeypatch):
     assert npus.sets == [(0, "-netdetect -s address 10.78.1.1")]
 
 
-def test_no_file_no_set(npus):
+def test_nothing_is_set_without_hccn_conf(npus):
     npus.path.unlink()
     result = configure({"id": 0, "mtu": 4200})
     assert (result["devices"][0]["errors"][0]["code"], npus.sets) == ("conf_missing", [])
 
 
-def test_a_file_that_cannot_be_read_any_more(npus, monkeypatch):
+def test_file_that_becomes_unreadable(npus, monkeypatch):
     def read(path):
         if npus.sets:
             raise HccnError("conf_unreadable", "%s: Permission denied" % path)
@@ -379,11 +379,11 @@ def test_a_file_that_cannot_be_read_any_more(npus, monkeypatch):
     assert [device["changed"] for device in result["devices"]] == [True, False]
 
 
-def test_a_device_at_work_is_left_alone(npus):
+def test_busy_device_is_not_set(npus):
     npus.table = AT_WORK
     result = configure({"id": 0, "mtu": 4200}, {"id": 1, "mtu": 4200}, check_mode=True)
     assert [device["changed"] for device in result["devices"]] == [True, False]
-    assert result["devices"][1]["errors"][0]["message"] == "device 1 is at work: pid 4711 (python3)"
+    assert result["devices"][1]["errors"][0]["message"] == "device 1 is busy: pid 4711 (python3)"
     assert [command[2] for command in result["commands"]] == ["0"]
     configure({"id": 0, "mtu": 4200}, {"id": 1, "mtu": 4200})
     assert npus.sets == [(0, "-mtu -s size 4200")]
@@ -391,12 +391,12 @@ def test_a_device_at_work_is_left_alone(npus):
     assert npus.sets == [(0, "-mtu -s size 4200"), (1, "-mtu -s size 4200")]
 
 
-def test_a_device_at_work_that_needs_nothing_is_no_error(npus):
+def test_busy_device_without_changes_is_no_error(npus):
     npus.table = AT_WORK
     assert configure(dict(SAME, id=1, address="10.78.1.11"))["devices"][0]["errors"] == []
 
 
-def test_each_device_that_differs_is_asked_about_once_right_before_its_first_set(npus):
+def test_each_device_is_probed_once_right_before_its_first_command(npus):
     npus.values[1]["mtu"] = "4200"
     npus.keep(1, "mtu", "4200")
     configure({"id": 0, "mtu": 4200, "netdetect": "10.78.1.1"}, {"id": 1, "mtu": 4200})
@@ -405,9 +405,9 @@ def test_each_device_that_differs_is_asked_about_once_right_before_its_first_set
     assert {words for device, words in npus.calls if device == 1} == {"-mtu -g"}
 
 
-def test_the_other_dialect_is_refused(npus):
+def test_950_is_refused(npus):
     npus.host = host.Host((0, 1), "950", None)
     with pytest.raises(HccnError) as caught:
         configure({"id": 0, "mtu": 4200})
     assert (caught.value.code, npus.calls) == ("unsupported_dialect", [])
-    assert caught.value.message == "the NPUs of this host are of the 950, whose hccn_tool has another command line: nothing was done"
+    assert caught.value.message == "the NPUs of this host are of the 950, whose hccn_tool has a different command line: nothing was done"

@@ -34,7 +34,7 @@ dl_link_fsm: Initialization succeeded.
 """
 
 
-def test_the_dialect():
+def test_help_of_the_950_is_recognised():
     assert parse_950.is_950_help("Usage\n        hccn_tool -mode -cmd -npu_info [-options]\nmode:\n") is True
     assert parse_950.is_950_help("hccn_tool -i devid -ip\n   (the other dialect)\n") is False
 
@@ -45,7 +45,7 @@ def test_link_changes():
         1, 1, ((port, "Tue Mar 3 08:01:02 2026", "up"), (port, "Tue Mar  3 08:00:59 2026", "down")))
 
 
-def test_a_port_that_never_changed():
+def test_port_without_link_changes():
     text = "\n".join(CHANGES.replace(" 1\n", " 0\n").splitlines()[:5])
     assert parse_950.parse_link_changes(text) == parse_950.LinkChanges950(0, 0, ())
 
@@ -55,7 +55,7 @@ def test_speeds():
         parse_950.Speed(Port950(3, 1, 5), 200, "X4", "X2", "degraded"), parse_950.Speed(Port950(3, 1, 6), 400, "X4", "X4", "normal"))
 
 
-def test_a_port_that_is_down_has_no_speed():
+def test_port_that_is_down_has_no_speed():
     text = SPEED.replace("200 G  ", "unknown").replace("X2 ", "NA ").replace("degraded", "abnormal")
     assert parse_950.parse_speed(text) == (
         parse_950.Speed(Port950(3, 1, 5), None, "X4", "NA", "abnormal"), parse_950.Speed(Port950(3, 1, 6), 400, "X4", "X4", "normal"))
@@ -72,9 +72,9 @@ def test_port_info():
         {"fec": "FEC Mode 1 RS (128, 120,T=4)", "dl_link": "link", "dl_link_fsm": "Initialization succeeded."})
 
 
-@pytest.mark.parametrize("said, link", [("UP", "up"), ("DOWN", "down"), ("PARTIAL LINK", "partial"), ("NA", "unknown")])
-def test_connections(said, link):
-    text = "link status : %s\nport 4 : UP\nport 5 : DOWN\nport 6 : PARTIAL UP\nport 7 : INITIAL\n" % said
+@pytest.mark.parametrize("value, link", [("UP", "up"), ("DOWN", "down"), ("PARTIAL LINK", "partial"), ("NA", "unknown")])
+def test_ub_connections(value, link):
+    text = "link status : %s\nport 4 : UP\nport 5 : DOWN\nport 6 : PARTIAL UP\nport 7 : INITIAL\n" % value
     assert parse_950.parse_ub_connect(text) == parse_950.UbConnect(link, {4: "up", 5: "down", 6: "partial", 7: "initial"})
 
 
@@ -82,18 +82,18 @@ def test_connections(said, link):
     parse_950.parse_link_changes, parse_950.parse_speed, parse_950.parse_counters, parse_950.parse_port_info, parse_950.parse_ub_connect,
 ])
 @pytest.mark.parametrize("text", ["", "Speed: 200000 Mb/s\n", "packet statistics:\nmac_tx_total_pkt_num:12\n", "port_id: 0x5\n", "link up count : 1\n"])
-def test_unknown_text_is_an_error(parse, text):
-    with pytest.raises(ParseError, match="printed something unknown"):
+def test_unknown_output_is_an_error(parse, text):
+    with pytest.raises(ParseError, match="printed unexpected output"):
         parse(text)
 
 
-@pytest.mark.parametrize("parse, text, said", [
+@pytest.mark.parametrize("parse, text, message", [
     (parse_950.parse_link_changes, CHANGES.replace("LINK_DOWN", "LINK_LOST"), "unknown link status: 'LINK_LOST'"),
     (parse_950.parse_link_changes, CHANGES.replace("|  LINK_DOWN  ", ""), "unknown row"),
-    (parse_950.parse_speed, SPEED.replace("200 G", "fast "), "something unknown: 'fast'"),
+    (parse_950.parse_speed, SPEED.replace("200 G", "fast "), "unexpected output: 'fast'"),
     (parse_950.parse_speed, SPEED.replace("| 3   | 1    | 6", "| all | 1    | 6"), "unknown row"),
     (parse_950.parse_ub_connect, "link status : UP\nport 4 : MAYBE\n", "unknown state of port 4: 'MAYBE'"),
 ])
-def test_unknown_words_are_errors(parse, text, said):
-    with pytest.raises(ParseError, match=said):
+def test_unknown_values_are_errors(parse, text, message):
+    with pytest.raises(ParseError, match=message):
         parse(text)

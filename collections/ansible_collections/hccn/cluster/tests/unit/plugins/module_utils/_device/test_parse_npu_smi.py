@@ -22,17 +22,17 @@ def test_processes():
         parse_npu_smi.Process(0, 0, 4711, "python3.11", 19502), parse_npu_smi.Process(0, 1, 4712, "", 19498))
 
 
-def test_processes_of_a_product_without_chips():
+def test_process_table_without_chip_column():
     text = "| NPU ID                    | Process id    | Process name             | Process memory(MB)       |\n| 3 | 99 | a b | - |\n"
     assert parse_npu_smi.parse_processes(text) == (parse_npu_smi.Process(3, 0, 99, "a b", 0),)
 
 
-def test_a_missing_process_table_does_not_mean_idle():
+def test_missing_process_table_is_an_error():
     with pytest.raises(ParseError):
         parse_npu_smi.parse_processes("| 7     910B1    | OK            | 92.7 |\n")
 
 
-def test_chips_know_how_npu_smi_calls_them():
+def test_chips_have_the_ids_of_npu_smi():
     text = "\tNPU ID      Chip ID      Chip Logic ID      Chip Phy-ID      Chip Name\n"
     text += "\t1           1            3                  3                Ascend910\n"
     text += "\t0           0            0                  0                Ascend910\n"

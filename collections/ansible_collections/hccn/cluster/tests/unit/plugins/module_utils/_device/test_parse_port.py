@@ -55,7 +55,7 @@ def test_neighbours():
     assert parse_port.parse_neighbour("System Name TLV\n        leaf-8\n") == parse_port.Neighbour("leaf-8", None, None, None, None)
 
 
-def test_an_optical_module():
+def test_optical_module():
     text = "optical info:\npresent              : present\ntemperature          : 45 C\nvendor name          : ACME: best\nTx Power0            : 1.0275 mW\n"
     text += "Rx Power0            : NA\nVcc                  : 3300.00 mV\nTx Bias0             : 7.5 mA\nMedia SNR Lane0      : -3.5 dB\n"
     text += "Host SNR Lane0       : not supported\nRx Los Flag          : 0xff\nvendor rev           :\n"
@@ -70,6 +70,6 @@ def test_an_optical_module():
     parse_port.parse_speed, parse_port.parse_mac, parse_port.parse_mtu, parse_port.parse_vnic, parse_port.parse_counters, parse_port.parse_link_changes,
     parse_port.parse_neighbour, parse_port.parse_optical,
 ])
-def test_unknown_text_is_an_error(parse):
+def test_unknown_output_is_an_error(parse):
     with pytest.raises(ParseError):
         parse("nothing of the kind\n")

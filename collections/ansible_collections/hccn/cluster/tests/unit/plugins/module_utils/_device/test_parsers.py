@@ -24,7 +24,7 @@ def test_gateways(text, gateway):
     ("netdetect addr: 10.78.0.1\n", "10.78.0.1"), ("netdetect address: 10.78.0.1\n", "10.78.0.1"), ("netdetect addr: 0.0.0.0\n", None),
     ("netdetect addr: ::\n", None),
 ])
-def test_netdetect_addresses_in_both_labels(text, address):
+def test_netdetect_addresses_with_both_labels(text, address):
     assert parse_network.parse_netdetect(text) == address
 
 
@@ -33,31 +33,31 @@ def test_links(text, link):
     assert parse_network.parse_link(text) == link
 
 
-@pytest.mark.parametrize("said, state", [
+@pytest.mark.parametrize("value, state", [
     ("Success", "success"), ("Socket fail", "socket_fail"), ("Socket failed", "socket_fail"), ("Receive timeout", "receive_timeout"),
     ("Unreachable", "unreachable"), ("Time exceeded", "time_exceeded"), ("Fault", "fault"), ("Init", "init"), ("Thread error", "thread_error"),
     ("Detect ip set", "detect_ip_set"), ("Unknown", "unknown"),
 ])
-def test_health_states(said, state):
-    assert parse_network.parse_health("net health status: %s\n" % said) == state
+def test_health_states(value, state):
+    assert parse_network.parse_health("net health status: %s\n" % value) == state
 
 
-def test_a_ping_without_its_first_line():
+def test_ping_without_its_first_line():
     ping = parse_network.parse_ping("Destination Host Unreachable seq=0\n3 packets transmitted, 0 received, 100.00% packet loss\n")
     assert (ping.target, ping.lost, ping.times_ms, ping.reasons) == ("", 3, (), ("Destination Host Unreachable",))
 
 
 @pytest.mark.parametrize("parse, text, message", [
-    (parse_network.parse_address, "ipaddr:10.0.0.1\n", "-ip -g printed something unknown: 'ipaddr:10.0.0.1'"),
-    (parse_network.parse_gateway, "", "-gateway -g printed something unknown: nothing"),
-    (parse_network.parse_netdetect, "net detect", "-netdetect -g printed something unknown: 'net detect'"),
-    (parse_network.parse_link, "link status: MAYBE", "-link -g printed something unknown: 'link status: MAYBE'"),
+    (parse_network.parse_address, "ipaddr:10.0.0.1\n", "-ip -g printed unexpected output: 'ipaddr:10.0.0.1'"),
+    (parse_network.parse_gateway, "", "-gateway -g printed unexpected output: nothing"),
+    (parse_network.parse_netdetect, "net detect", "-netdetect -g printed unexpected output: 'net detect'"),
+    (parse_network.parse_link, "link status: MAYBE", "-link -g printed unexpected output: 'link status: MAYBE'"),
     (parse_network.parse_health, "net health status: Splendid\n", "-net_health -g printed an unknown state: 'Splendid'"),
-    (parse_network.parse_health, "health\n", "-net_health -g printed something unknown: 'health'"),
-    (parse_network.parse_ping, "\x00\x01", "-ping -g printed something unknown: '\\x00\\x01'"),
-    (parse_tls.parse_tls, "tls switch on\n", "-tls -g did not tell the TLS switch"),
+    (parse_network.parse_health, "health\n", "-net_health -g printed unexpected output: 'health'"),
+    (parse_network.parse_ping, "\x00\x01", "-ping -g printed unexpected output: '\\x00\\x01'"),
+    (parse_tls.parse_tls, "tls switch on\n", "-tls -g did not report the TLS flag"),
 ])
-def test_unknown_text_is_an_error(parse, text, message):
+def test_unknown_output_is_an_error(parse, text, message):
     with pytest.raises(ParseError) as caught:
         parse(text)
     assert caught.value.message == message
@@ -84,21 +84,21 @@ def test_tls_with_certificates():
     )
 
 
-def test_an_expired_certificate_tells_so_on_the_other_stream():
+def test_expired_certificate_is_reported_on_stderr():
     tls = parse_tls.parse_tls(SWITCH + BLOCK % "pub cert" + BLOCK % "ca1 cert" + STATUS % 0, STATUS % 2)
     assert [certificate.expiration for certificate in tls.certificates] == ["expired", "normal"]
 
 
-def test_an_older_tool_tells_less():
+def test_tls_of_an_older_tool():
     tls = parse_tls.parse_tls("dev_id:0, tls switch[0](0:disable, 1:enable), tls alarm time threshold[60]days\n"
                               "dev_id:0, [ca1 cert] info:\n         issuer[/CN=CA]\n")
     assert (tls.enabled, tls.preset_certificate, tls.alarm_days) == (False, None, 60)
     assert tls.certificates == (parse_tls.Certificate("ca1 cert", None, "/CN=CA", None, None, "unknown"),)
 
 
-def test_a_switch_alone():
+def test_tls_flag_without_certificates():
     assert parse_tls.parse_tls("dev_id:0, tls switch[0](0:disable, 1:enable)\n") == parse_tls.Tls(False, None, None, ())
 
 
-def test_a_status_of_a_newer_tool():
+def test_unknown_certificate_status():
     assert parse_tls.parse_tls(SWITCH + BLOCK % "crl" + STATUS % 7).certificates[0].expiration == "unknown"

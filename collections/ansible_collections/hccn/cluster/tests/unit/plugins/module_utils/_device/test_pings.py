@@ -6,7 +6,7 @@ import pytest
 
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import HccnError, InputError
 from ansible_collections.hccn.cluster.plugins.module_utils._core.process import Result
-from ansible_collections.hccn.cluster.plugins.module_utils._device import hccn_tool, host, pings, session
+from ansible_collections.hccn.cluster.plugins.module_utils._device import hccn_tool, host, pings, device_session
 
 ANSWERED = "device 0 PING 10.78.2.10\nrecv seq=0,time=0.090000ms\nrecv seq=1,time=0.030000ms\nrecv seq=2,time=0.060000ms\n"
 GOOD = (0, ANSWERED + "3 packets transmitted, 3 received, 0.00% packet loss\n", "")
@@ -22,19 +22,19 @@ HCCS = (0, "This pkt ping success!\nrecv seq 0, time = 21.000us, L1 plane check 
 class Npus:
     def __init__(self):
         self.host = host.Host((0, 1), "A2", None)
-        self.said = {}
+        self.outputs = {}
         self.calls = []
 
     def __call__(self, argv, timeout):
         self.calls.append(" ".join(argv))
-        rc, stdout, stderr = self.said.get(int(argv[2]), GOOD)
+        rc, stdout, stderr = self.outputs.get(int(argv[2]), GOOD)
         return Result(tuple(argv), rc, stdout, stderr, False, 0.0, 0.1)
 
 
 @pytest.fixture
 def npus(monkeypatch):
     fake = Npus()
-    monkeypatch.setattr(session, "start", lambda params: session.Session(
+    monkeypatch.setattr(device_session, "start", lambda params: device_session.Session(
         hccn_tool.HccnTool("hccn_tool", 5, fake, lambda pause: None), fake.host, host.expand(params["devices"], fake.host.devices), "/etc/hccn.conf"))
     monkeypatch.setattr(pings, "utc", lambda moment=None: "2026-01-05T10:00:00.000Z")
     return fake
@@ -47,7 +47,7 @@ def ping(*targets, check_mode=False, **given):
     return pings.ping(params, check_mode)
 
 
-def test_a_record_for_each_target_in_the_order_given(npus):
+def test_each_target_has_a_record_in_order(npus):
     result = ping((1, "10.78.2.11"), (0, "10.78.2.10"), (1, "10.78.2.12"), run_id="r7")
     assert [one["id"] for one in result["measurements"]] == ["r7/ping/1/10.78.2.11", "r7/ping/0/10.78.2.10", "r7/ping/1/10.78.2.12"]
     record = result["measurements"][1]
@@ -62,7 +62,7 @@ def test_a_record_for_each_target_in_the_order_given(npus):
         "hccn_tool -i 1 -ping -g address 10.78.2.11", "hccn_tool -i 1 -ping -g address 10.78.2.12"]
 
 
-def test_different_devices_ping_at_the_same_time(npus):
+def test_devices_ping_in_parallel(npus):
     both = threading.Barrier(2, timeout=20)
     first = npus.__class__.__call__
 
@@ -75,14 +75,14 @@ def test_different_devices_ping_at_the_same_time(npus):
     assert [one["status"] for one in ping((0, "10.78.2.10"), (1, "10.78.2.11"))["measurements"]] == ["ok", "ok"]
 
 
-def test_without_a_name_the_time_makes_the_ids(npus):
+def test_run_id_defaults_to_the_time(npus):
     npus.host = host.Host((0, 1), None, None)
     record = ping((0, "10.78.2.10"))["measurements"][0]
     assert (record["id"], "context" in record) == ("2026-01-05T10:00:00.000Z/ping/0/10.78.2.10", False)
 
 
 def test_lost_packets_are_a_failure_with_a_sample(npus):
-    npus.said = {0: LOSSY}
+    npus.outputs = {0: LOSSY}
     result = ping((0, "10.78.2.10"), (1, "10.78.2.11"))
     record = result["measurements"][0]
     assert record["samples"] == [{"sent": 3, "received": 1, "loss_percent": 66.67, "latency_us": {"min": 100.0, "avg": 100.0, "max": 100.0}}]
@@ -90,29 +90,29 @@ def test_lost_packets_are_a_failure_with_a_sample(npus):
     assert result["msg"] == "1 of 2 pings failed: NPU 0 to 10.78.2.10: 2 of 3 packets lost: recv time out"
 
 
-def test_no_answer_no_latency(npus):
-    npus.said = {0: DEAD}
+def test_ping_without_replies_has_no_latency(npus):
+    npus.outputs = {0: DEAD}
     record = ping((0, "10.78.2.10"))["measurements"][0]
     assert record["samples"] == [{"sent": 3, "received": 0, "loss_percent": 100.0}]
     assert record["error"]["message"] == "3 of 3 packets lost: Destination Host Unreachable"
 
 
-def test_no_packet_sent(npus):
-    npus.said = {0: (0, "0 packets transmitted, 0 received, 0.00% packet loss\n", "")}
+def test_ping_without_sent_packets_is_a_failure(npus):
+    npus.outputs = {0: (0, "0 packets transmitted, 0 received, 0.00% packet loss\n", "")}
     record = ping((0, "10.78.2.10"))["measurements"][0]
     assert (record["samples"], record["error"]["message"]) == ([{"sent": 0, "received": 0, "loss_percent": 0.0}], "0 of 0 packets lost")
 
 
-def test_a_ping_that_cannot_be_made_has_no_sample(npus):
-    npus.said = {1: DOWN}
+def test_ping_that_was_not_sent_has_no_sample(npus):
+    npus.outputs = {1: DOWN}
     record = ping((1, "10.78.2.10"))["measurements"][0]
     assert ("samples" in record, record["status"], record["error"]["code"]) == (False, "failed", "link_down")
 
 
-@pytest.mark.parametrize("said, fail_on, failed", [
+@pytest.mark.parametrize("outputs, fail_on, failed", [
     ({}, "any", False), ({0: DOWN}, "any", True), ({0: DOWN}, "all", False), ({0: DOWN, 1: LOSSY}, "all", True), ({0: DOWN}, "none", False)])
-def test_when_it_fails(npus, said, fail_on, failed):
-    npus.said = said
+def test_fail_on(npus, outputs, fail_on, failed):
+    npus.outputs = outputs
     result = ping((0, "10.78.2.10"), (1, "10.78.2.11"), fail_on=fail_on)
     assert (result.get("failed", False), len(result["measurements"])) == (failed, 2)
 
@@ -123,13 +123,13 @@ def test_check_mode_sends_nothing(npus):
     assert npus.calls == []
 
 
-def test_nothing_to_ping(npus):
+def test_no_targets(npus):
     assert ping() == {"measurements": [], "commands": []}
     assert ping((0, "10.78.2.10"), devices=["1"]) == {"measurements": [], "commands": []}
 
 
-def test_over_the_inner_network(npus):
-    npus.host, npus.said = host.Host((0, 1), "A3", None), {0: HCCS}
+def test_hccs_ping(npus):
+    npus.host, npus.outputs = host.Host((0, 1), "A3", None), {0: HCCS}
     record = ping((0, "192.2.3.199"), method="hccs_ping", size=1792, count=2, fail_on="none")["measurements"][0]
     assert record["command"] == ["hccn_tool", "-i", "0", "-hccs_ping", "-g", "address", "192.2.3.199", "pkt", "1792", "cnt", "2"]
     assert record["options"] == {"method": "hccs_ping", "size_bytes": 1792, "count": 2}
@@ -138,13 +138,13 @@ def test_over_the_inner_network(npus):
     assert (record["status"], record["error"]["message"]) == ("failed", "1 of 2 packets lost")
 
 
-def test_no_answer_over_the_inner_network(npus):
-    npus.host, npus.said = host.Host((0, 1), None, None), {0: (0, "1 packets transmitted, 0 received, 100.00% packets loss\n", "")}
+def test_hccs_ping_without_replies(npus):
+    npus.host, npus.outputs = host.Host((0, 1), None, None), {0: (0, "1 packets transmitted, 0 received, 100.00% packets loss\n", "")}
     assert ping((0, "192.2.3.199"), method="hccs_ping")["measurements"][0]["samples"] == [{"sent": 1, "received": 0, "loss_percent": 100.0}]
 
 
 @pytest.mark.parametrize("product, method, code", [("950", "ping", "unsupported_dialect"), ("A2", "hccs_ping", "unsupported_on_product")])
-def test_products_that_cannot(npus, product, method, code):
+def test_unsupported_products_are_refused(npus, product, method, code):
     npus.host = host.Host((0, 1), product, None)
     with pytest.raises(HccnError) as caught:
         ping((0, "10.78.2.10"), method=method)
@@ -153,7 +153,7 @@ def test_products_that_cannot(npus, product, method, code):
 
 @pytest.mark.parametrize("targets, given, message", [
     ([(0, "10.78.2.10"), (7, "host")], {"count": 3},
-     "count: a ping is always 3 packets, only hccs_ping can count; targets[1].device: this host has no device 7, only 0-1; "
+     "count: a ping always sends 3 packets, a count needs method: hccs_ping; targets[1].device: this host has no device 7, only 0-1; "
      "targets[1].address: 'host' is not an IP address"),
     ([(0, "10.78.2.10")] * 2, {}, "targets[1] is the same as targets[0]"),
     ([], {"size": 65508}, "size: 65508 is outside the 0 to 65507 bytes of ping"),
@@ -161,20 +161,20 @@ def test_products_that_cannot(npus, product, method, code):
      "size: 64 is outside the 1792 to 3000 bytes of hccs_ping; count: 1001 is outside 1 to 1000; "
      "targets[0].address: fd00::1 is an IPv6 address, hccs_ping takes the IPv4 address of a vNIC"),
 ])
-def test_bad_input_is_told_at_once(npus, targets, given, message):
+def test_all_faults_are_reported_at_once(npus, targets, given, message):
     npus.host = host.Host((0, 1), "A3", None)
     with pytest.raises(InputError) as caught:
         ping(*targets, **given)
     assert (caught.value.message, npus.calls) == (message, [])
 
 
-def test_a_device_at_work_is_not_pinged(npus, monkeypatch):
-    error = {"code": "device_busy", "message": "device 1 is at work: pid 7 (python3)", "hint": "wait"}
+def test_busy_device_is_not_pinged(npus, monkeypatch):
+    error = {"code": "device_busy", "message": "device 1 is busy: pid 7 (python3)", "hint": "wait"}
     asked = []
-    monkeypatch.setattr(session.Session, "refusals", lambda self, devices, allow: asked.append((devices, allow)) or {1: error})
+    monkeypatch.setattr(device_session.Session, "refusals", lambda self, devices, allow: asked.append((devices, allow)) or {1: error})
     result = ping((1, "10.78.2.11"), (0, "10.78.2.10"), allow_busy=False)
     assert [(one["source"]["device"], one["status"]) for one in result["measurements"]] == [(1, "not_run"), (0, "ok")]
     assert result["measurements"][0]["error"] == error
     assert "command" not in result["measurements"][0]
     assert (asked, npus.calls) == ([([0, 1], False)], ["hccn_tool -i 0 -ping -g address 10.78.2.10"])
-    assert result["msg"] == "1 of 2 pings failed: NPU 1 to 10.78.2.11: device 1 is at work: pid 7 (python3)"
+    assert result["msg"] == "1 of 2 pings failed: NPU 1 to 10.78.2.11: device 1 is busy: pid 7 (python3)"

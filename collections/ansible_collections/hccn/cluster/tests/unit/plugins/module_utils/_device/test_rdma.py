@@ -25,7 +25,7 @@ def write(root, path, text):
 
 
 def add_port(root, device="mlx5_0", port=1, state="4: ACTIVE", physical="5: LinkUp", layer="Ethernet", rate="200 Gb/sec (4X HDR)", gids=()):
-    """``gids``: (gid, type, netdev); None for an unused entry, which refuses to be read in /sys and is absent here."""
+    """``gids``: (gid, type, netdev), or None for an unused entry, which cannot be read in /sys and is missing here."""
     folder = "sys/class/infiniband/%s/ports/%d/" % (device, port)
     for name, text in (("state", state), ("phys_state", physical), ("link_layer", layer), ("rate", rate)):
         write(root, folder + name, text + "\n")
@@ -65,7 +65,7 @@ def look(root, fail_on="never"):
     return rdma_checks.probe({"root": str(root), "fail_on": fail_on})
 
 
-def test_a_port_of_an_adapter(tmp_path):
+def test_port_of_an_adapter(tmp_path):
     gids = ((LINK_LOCAL, "IB/RoCE v1", "ens4f0"), (LINK_LOCAL, "RoCE v2", "ens4f0"), (MAPPED, "IB/RoCE v1", "ens4f0"), None,
             (MAPPED, "RoCE v2", "ens4f0"), (GLOBAL, "RoCE v2", "ens4f0.100"))
     add_port(tmp_path, gids=gids)
@@ -90,27 +90,27 @@ def test_software_roce_has_no_adapter(tmp_path):
     assert (port.netdev, port.rate_gbit_s, port.driver, port.firmware, port.pci_address, port.numa_node) == ("eth0", 2.5, None, None, None, None)
 
 
-def test_names_are_sorted_as_people_count(tmp_path):
+def test_names_are_sorted_naturally(tmp_path):
     for device, number in (("mlx5_10", 1), ("mlx5_2", 2), ("mlx5_2", 1)):
         add_port(tmp_path, device, number)
     assert [str(port) for port in rdma_sysfs.read_ports(str(tmp_path))] == ["mlx5_2 port 1", "mlx5_2 port 2", "mlx5_10 port 1"]
 
 
-def test_without_gids_the_network_device_is_the_adapters_by_port(tmp_path):
+def test_network_device_without_gids_is_found_by_dev_port(tmp_path):
     add_port(tmp_path, port=2)
     add_adapter(tmp_path, ports=("ens4f0", "ens4f1"))
     (port,) = rdma_sysfs.read_ports(str(tmp_path))
     assert port.netdev == "ens4f1"
 
 
-def test_without_gids_software_roce_names_its_parent(tmp_path):
+def test_network_device_of_software_roce_without_gids_is_its_parent(tmp_path):
     add_port(tmp_path, "rxe0")
     write(tmp_path, "sys/class/infiniband/rxe0/parent", "eth3\n")
     (port,) = rdma_sysfs.read_ports(str(tmp_path))
     assert port.netdev == "eth3"
 
 
-def test_infiniband_needs_no_gid_of_an_address(tmp_path):
+def test_infiniband_requires_no_gid_with_address(tmp_path):
     add_port(tmp_path, layer="InfiniBand", gids=((MAPPED, "IB/RoCE v1", None),))
     add_verbs(tmp_path)
     result = look(tmp_path)
@@ -120,18 +120,18 @@ def test_infiniband_needs_no_gid_of_an_address(tmp_path):
 @pytest.mark.parametrize("gid, address", [
     (MAPPED.strip(), "10.1.2.3"), (GLOBAL.strip(), "fd00::11"), (LINK_LOCAL.strip(), None), ("", None), ("fe80:0000:xxxx", None),
 ])
-def test_the_address_of_a_gid(gid, address):
+def test_address_of_a_gid(gid, address):
     assert rdma_sysfs.address_of(gid) == address
 
 
-def test_no_rdma_core(tmp_path):
+def test_missing_rdma_core(tmp_path):
     write(tmp_path, "sys/class/net/lo/mtu", "65536\n")
     result = look(tmp_path)
     assert (result["rdma_devices"], rules(result)) == ([], [("driver_missing", "error", "/sys/class/infiniband")])
     assert "mlx5_ib, hns_roce_hw_v2" in result["problems"][0]["hint"]
 
 
-def test_the_module_of_the_adapter_is_named(tmp_path):
+def test_hint_names_the_kernel_module(tmp_path):
     (tmp_path / "sys/class/infiniband").mkdir(parents=True)
     (tmp_path / "sys/bus/pci/drivers/hns3").mkdir(parents=True)
     (tmp_path / "sys/class/net/enp1s0/device").mkdir(parents=True)
@@ -142,7 +142,7 @@ def test_the_module_of_the_adapter_is_named(tmp_path):
     assert result["msg"] == "no RDMA device is registered below /sys/class/infiniband"
 
 
-def test_a_port_that_is_down(tmp_path):
+def test_port_that_is_down(tmp_path):
     add_port(tmp_path, state="1: DOWN", physical="3: Disabled")
     add_verbs(tmp_path)
     result = look(tmp_path, "error")
@@ -153,7 +153,7 @@ def test_a_port_that_is_down(tmp_path):
     assert look(tmp_path, "warning")["msg"] == "mlx5_0 port 1 is DOWN (Disabled); see problems for 2 more"
 
 
-def test_a_port_that_tells_nothing(tmp_path):
+def test_port_with_unknown_state(tmp_path):
     (tmp_path / "sys/class/infiniband/hns_0/ports/1").mkdir(parents=True)
     add_verbs(tmp_path, "hns_0")
     result = look(tmp_path)
@@ -162,14 +162,14 @@ def test_a_port_that_tells_nothing(tmp_path):
 
 
 @pytest.mark.parametrize("gids", [(), ((LINK_LOCAL, "RoCE v2", "ens4f0"), (MAPPED, "IB/RoCE v1", "ens4f0"))])
-def test_no_roce_v2_gid_of_an_address(tmp_path, gids):
+def test_missing_roce_v2_gid(tmp_path, gids):
     add_port(tmp_path, gids=gids)
     add_verbs(tmp_path)
     assert rules(look(tmp_path)) == [("no_gid", "warning", "mlx5_0 port 1")]
 
 
 @pytest.mark.parametrize("known", [True, False])
-def test_no_device_file_of_libibverbs(tmp_path, known):
+def test_missing_device_file_of_libibverbs(tmp_path, known):
     add_port(tmp_path, gids=((MAPPED, "RoCE v2", "ens4f0"),))
     if known:
         add_verbs(tmp_path, file=False)
@@ -192,7 +192,7 @@ def test_locked_memory(tmp_path, limit, capabilities, memlock):
     assert memlock.allows(65536)
 
 
-def test_locked_memory_that_is_not_told(tmp_path):
+def test_unknown_limit_of_locked_memory(tmp_path):
     assert rdma_checks.parse_memlock("Max open files 1024\n", STATUS % ROOT) is None
     assert rdma_checks.read_memlock(str(tmp_path)) is None
     assert rdma_checks.memlock_problems(None, 1 << 40) == []

@@ -4,7 +4,7 @@ import pytest
 
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import HccnError, ParseError
 from ansible_collections.hccn.cluster.plugins.module_utils._core.process import Result
-from ansible_collections.hccn.cluster.plugins.module_utils._device import hccn_tool, host, parse_950, read, read_950, session
+from ansible_collections.hccn.cluster.plugins.module_utils._device import hccn_tool, host, parse_950, read, read_950, device_session
 from ansible_collections.hccn.cluster.plugins.module_utils._device.npu_smi import NpuSmi
 
 DEV_INFO = """+---------+---------+---------------------+-----------+-------------+------------+
@@ -66,24 +66,24 @@ def read_npu(npu, *topics):
     return read_950.read_npu(hccn_tool.HccnTool950("hccn_tool", 5, npu, lambda pause: None), 1, topics)
 
 
-def test_the_ports_of_the_device_information():
+def test_ports_of_dev_info():
     assert parse_950.parse_device_ports(DEV_INFO) == (
         parse_950.DevicePort(0, 4, 400, "UB", "up", "Electrical"), parse_950.DevicePort(1, 5, 200, "UB", "down", "Electrical"))
     with pytest.raises(ParseError, match=r"-g -dev_info printed an unknown row: '\| 1 +\| 5 +\| 200 +\| UB +\| ODD"):
         parse_950.parse_device_ports(DEV_INFO.replace("DOWN", "ODD "))
 
 
-def test_a_single_card_has_no_ports():
+def test_single_card_has_no_ports():
     interfaces = DEV_INFO[DEV_INFO.index("| Interface Name"):]
     assert parse_950.parse_device_ports("+------+\n" + interfaces) == parse_950.parse_device_ports(interfaces) == ()
 
 
-def test_a_port_that_is_down_has_no_speed(npu, monkeypatch):
+def test_port_that_is_down_has_no_speed(npu, monkeypatch):
     monkeypatch.setitem(SAID, "-speed", SAID["-speed"].replace("200 G", "unknown"))
     assert read_npu(npu, "speed")["ports"][0]["speed"] == {"mbit_s": None, "lanes": "X2", "lanes_capable": "X4", "status": "degraded"}
 
 
-def test_everything_that_is_told_by_port(npu):
+def test_all_topics_of_each_port(npu):
     found = read_npu(npu, "link", "health", "counters", "link_changes", "speed")
     first, second = found.pop("ports")
     assert found == {"id": 1, "link": "partial", "unread": [], "errors": []}
@@ -99,12 +99,12 @@ def test_everything_that_is_told_by_port(npu):
     assert len(npu.calls) == 1 + 2 * 4 + 1
 
 
-def test_links_alone_are_one_call(npu):
+def test_link_topic_takes_one_call(npu):
     assert read_npu(npu, "link")["ports"] == [{"port": 4, "link": "partial"}, {"port": 5, "link": "down"}]
     assert npu.calls == ["hccn_tool -g -ub_connect -i 1"]
 
 
-def test_what_the_dialect_is_not_asked_for(npu):
+def test_unread_topics_are_listed(npu):
     found = read_npu(npu, "address", "tls", "lldp")
     assert found == {
         "id": 1, "address": None, "netmask": None, "lldp": None, "ports": [], "unread": ["address", "lldp", "tls"], "errors": [],
@@ -112,7 +112,7 @@ def test_what_the_dialect_is_not_asked_for(npu):
     assert npu.calls == []
 
 
-def test_a_port_that_fails_leaves_the_others(npu):
+def test_failed_port_does_not_affect_the_others(npu):
     npu.fails = {"-stat": (-9, "", "")}
     found = read_npu(npu, "counters", "speed")
     assert [(port["counters"], port["speed"]["status"]) for port in found["ports"]] == [(None, "degraded"), (None, "degraded")]
@@ -121,7 +121,7 @@ def test_a_port_that_fails_leaves_the_others(npu):
         {"code": "tool_killed", "message": "hccn_tool was ended by signal 9", "topic": "counters", "udie": 1, "port": 5}]
 
 
-def test_without_the_list_of_ports_nothing_is_told_by_port(npu):
+def test_port_topics_fail_without_the_list_of_ports(npu):
     npu.fails = {"-dev_info": (-9, "", ""), "-ub_connect": (-9, "", "")}
     found = read_npu(npu, "speed", "counters", "link")
     assert (found["ports"], found["link"]) == ([], None)
@@ -129,12 +129,12 @@ def test_without_the_list_of_ports_nothing_is_told_by_port(npu):
         ("counters", "tool_killed"), ("speed", "tool_killed"), ("link", "tool_killed")]
 
 
-def test_a_port_number_on_two_dies_keeps_what_the_die_says(npu, monkeypatch):
+def test_port_number_on_two_dies_keeps_the_link_of_dev_info(npu, monkeypatch):
     monkeypatch.setitem(SAID, "-dev_info", DEV_INFO.replace("| 1       | 5 ", "| 1       | 4 "))
     assert [(port["udie"], port["link"]) for port in read_npu(npu, "link", "speed")["ports"] if "udie" in port] == [(0, "up"), (1, "down")]
 
 
-def test_several_npus_in_order(npu):
+def test_npus_are_returned_in_order(npu):
     found = read_950.read_devices(
         hccn_tool.HccnTool950("hccn_tool", 5, npu, lambda pause: None), [3, 1], ["link"], read.SmiReader(NpuSmi("npu-smi"), host.Host((1, 3), "950", None), []))
     assert [device["id"] for device in found] == [3, 1]
@@ -142,17 +142,17 @@ def test_several_npus_in_order(npu):
 
 
 @pytest.mark.parametrize(("help_text", "product", "dialect"), [(HELP_950, "950", "950"), ("hccn_tool -i devid -ip\n", None, "910")])
-def test_without_npu_smi_the_help_tells_the_dialect(monkeypatch, help_text, product, dialect):
+def test_dialect_is_found_by_help_without_npu_smi(monkeypatch, help_text, product, dialect):
     monkeypatch.setattr(host, "probe", lambda smi: host.Host((0,), None, None))
     monkeypatch.setattr(hccn_tool.HccnTool, "help", lambda self: help_text)
-    here = session.start({"hccn_tool": "/x/hccn_tool", "npu_smi": "npu-smi", "timeout": 5, "devices": ["all"], "hccn_conf": "/etc/hccn.conf"})
-    assert (here.host.product, here.host.dialect, type(here.tool).__name__) == (product, dialect, "HccnTool950" if product else "HccnTool")
+    session = device_session.start({"hccn_tool": "/x/hccn_tool", "npu_smi": "npu-smi", "timeout": 5, "devices": ["all"], "hccn_conf": "/etc/hccn.conf"})
+    assert (session.host.product, session.host.dialect, type(session.tool).__name__) == (product, dialect, "HccnTool950" if product else "HccnTool")
     if product:
-        with pytest.raises(HccnError, match=r"the NPUs of this host are of the 950, whose hccn_tool has another command line: nothing was done"):
-            here.host.refuse_950()
+        with pytest.raises(HccnError, match=r"the NPUs of this host are of the 950, whose hccn_tool has a different command line: nothing was done"):
+            session.host.refuse_950()
 
 
-def test_help_that_hangs_is_an_error():
+def test_help_timeout_is_an_error():
     slow = hccn_tool.HccnTool("hccn_tool", 5, lambda argv, timeout: Result(tuple(argv), -9, "", "", True, 0.0, 5.0))
     with pytest.raises(HccnError, match="no answer within 5 s: hccn_tool -h"):
         slow.help()

@@ -4,7 +4,7 @@ import pytest
 
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import HccnError
 from ansible_collections.hccn.cluster.plugins.module_utils._core.process import Result
-from ansible_collections.hccn.cluster.plugins.module_utils._device import conf, declare, hccn_tool, host, npu_smi, session
+from ansible_collections.hccn.cluster.plugins.module_utils._device import conf, declare, hccn_tool, host, npu_smi, device_session
 from ansible_collections.hccn.cluster.plugins.module_utils._device.parse_npu_smi import Chip
 
 HEAD = "| NPU     Chip              | Process id    | Process name             | Process memory(MB)      |\n"
@@ -25,7 +25,7 @@ mtu_1=1500
 
 
 class Npus:
-    """Two devices that are as TEXT says; recovery makes them as the file says and adds a key to it."""
+    """Two devices with the settings of TEXT. A recovery applies the file to a device and adds a key to the file."""
 
     def __init__(self, path):
         self.path = path
@@ -70,10 +70,10 @@ def npus(tmp_path, monkeypatch):
     fake = Npus(path)
 
     def start(params):
-        return session.Session(hccn_tool.HccnTool("hccn_tool", params["timeout"], fake, lambda pause: None), fake.host,
+        return device_session.Session(hccn_tool.HccnTool("hccn_tool", params["timeout"], fake, lambda pause: None), fake.host,
                                host.expand(params["devices"], fake.host.devices), params["hccn_conf"], npu_smi.NpuSmi("/x/npu-smi", fake.npu_smi))
 
-    monkeypatch.setattr(session, "start", start)
+    monkeypatch.setattr(device_session, "start", start)
     monkeypatch.setattr(host, "probe", lambda npu_smi: fake.host)
     return fake
 
@@ -90,7 +90,7 @@ MTU = {"settings": {"mtu": 4200}}
 DIFFERENCE = [{"key": "mtu", "file": "4200", "device": "1500"}]
 
 
-def test_nothing_is_run_where_nothing_differs(npus):
+def test_nothing_is_run_without_differences(npus):
     result = settle(npus)
     assert result["recovered"] == [
         {"id": device, "changed": False, "differences_before": [], "differences_after": [], "errors": []} for device in (0, 1)]
@@ -98,7 +98,7 @@ def test_nothing_is_run_where_nothing_differs(npus):
     assert sorted(npus.calls) == [(0, "-gateway -g"), (0, "-ip -g"), (0, "-mtu -g"), (0, "-netdetect -g"), (0, "-tls -g"), (1, "-mtu -g")]
 
 
-def test_net_detect_that_is_off_in_file_and_device_is_no_difference(npus):
+def test_unset_netdetect_is_no_difference(npus):
     npus.path.write_text(TEXT.replace("netdetect_0=10.78.1.1", "netdetect_0=0.0.0.0"))
     npus.values[0]["netdetect"] = "0.0.0.0"
     assert (settle(npus)["changed"], npus.recoveries) == (False, [])
@@ -106,12 +106,12 @@ def test_net_detect_that_is_off_in_file_and_device_is_no_difference(npus):
     assert settle(npus, True)["recovered"][0]["differences_before"] == [{"key": "netdetect", "file": "0.0.0.0", "device": "10.78.1.1"}]
 
 
-def test_without_the_option_no_device_is_asked(npus):
+def test_devices_are_not_read_without_recover(npus):
     assert "recovered" not in settle(npus, recover=False, **MTU)
     assert npus.calls == []
 
 
-def test_devices_that_differ_are_recovered_one_after_the_other(npus):
+def test_differing_devices_are_recovered_one_after_the_other(npus):
     result = settle(npus, **MTU)
     assert result["recovered"] == [
         {"id": device, "changed": True, "differences_before": DIFFERENCE, "differences_after": [], "errors": []} for device in (0, 1)]
@@ -122,14 +122,14 @@ def test_devices_that_differ_are_recovered_one_after_the_other(npus):
     assert (again["changed"], npus.recoveries) == (False, [0, 1])
 
 
-def test_a_device_alone_may_differ(npus):
+def test_only_differing_device_is_recovered(npus):
     npus.values[1]["mtu"] = "9000"
     result = settle(npus, timeout=200)
     assert (result["changed"], npus.recoveries, npus.timeouts) == (True, [1], {200.0})
     assert result["recovered"][1]["differences_before"] == [{"key": "mtu", "file": "1500", "device": "9000"}]
 
 
-def test_every_compared_key(npus):
+def test_each_compared_key_is_a_difference(npus):
     npus.values[0] = {"address": "10.78.1.11", "netmask": "255.255.0.0", "gateway": "10.78.1.2", "netdetect": "0.0.0.0", "tls_enable": "1",
                       "mtu": "68"}
     before = settle(npus, check_mode=True)["recovered"][0]["differences_before"]
@@ -143,13 +143,13 @@ def test_check_mode_predicts_and_runs_nothing(npus):
     assert (result["changed"], npus.recoveries, npus.path.read_text()) == (True, [], TEXT)
 
 
-def test_check_mode_does_not_ask_for_a_switch_that_is_not_in_the_file_yet(npus):
+def test_check_mode_skips_a_tls_query_that_would_write(npus):
     result = settle(npus, check_mode=True, devices=["1"], settings={"tls_enable": 0})
     assert result["recovered"][0]["differences_before"] == [{"key": "tls_enable", "file": "0", "device": None}]
     assert (1, "-tls -g") not in npus.calls
 
 
-def test_devices_and_those_of_config(npus):
+def test_devices_of_both_options_are_recovered(npus):
     config = [{"id": 0, "settings": {"mtu": 4200}}, {"id": 1, "settings": {}}, {"id": 9, "settings": {"mtu": 4200}}]
     result = settle(npus, devices=["1"], config=config, fail_on="none")
     assert [one["id"] for one in result["recovered"]] == [1, 0]
@@ -157,10 +157,10 @@ def test_devices_and_those_of_config(npus):
 
 
 @pytest.mark.parametrize("line, blocked, message", [
-    ("tls_enable_0 = 1\n", [0, 1], "not recovered: line 9, blank beside '=': the key tls_enable_0 is ignored without a word"),
+    ("tls_enable_0 = 1\n", [0, 1], "not recovered: line 9, blank beside '=': hccn_tool silently ignores the key tls_enable_0"),
     ("address_1=10.78.1.11\n", [1], "not recovered: line 9, netmask_1 is missing beside address_1: the address is not set at boot"),
 ])
-def test_a_file_with_errors_is_not_replayed(npus, line, blocked, message):
+def test_file_with_errors_is_not_applied(npus, line, blocked, message):
     npus.path.write_text(TEXT + line)
     npus.values[1].update(address="10.78.1.11", netmask="255.255.255.0")
     result = settle(npus, **MTU)
@@ -169,18 +169,18 @@ def test_a_file_with_errors_is_not_replayed(npus, line, blocked, message):
     assert result["msg"].startswith("%s has 1 problem(s) left" % npus.path)
 
 
-def test_a_file_with_errors_does_not_matter_where_nothing_differs(npus):
+def test_errors_of_the_file_are_ignored_without_differences(npus):
     npus.path.write_text(TEXT + "tls_enable_0 = 1\n")
     assert [one["errors"] for one in settle(npus)["recovered"]] == [[], []]
 
 
-def test_a_warning_does_not_hinder(npus):
+def test_warning_does_not_prevent_recovery(npus):
     npus.path.write_text(TEXT + "what is this\n")
     settle(npus, **MTU)
     assert npus.recoveries == [0, 1]
 
 
-def test_a_recovery_that_fails_is_told_and_the_others_go_on(npus):
+def test_failed_recovery_does_not_stop_the_others(npus):
     npus.broken[(0, "-cfg recovery")] = FAILED
     result = settle(npus, **MTU)
     first, second = result["recovered"]
@@ -190,26 +190,26 @@ def test_a_recovery_that_fails_is_told_and_the_others_go_on(npus):
     assert "failed" not in settle(npus, fail_on="none", **MTU)
 
 
-def test_a_recovery_that_did_not_take(npus):
+def test_recovery_that_was_not_applied_is_an_error(npus):
     npus.broken[(0, "-cfg recovery")] = OK
     error = settle(npus, **MTU)["recovered"][0]["errors"][0]
-    assert (error["code"], error["message"]) == ("not_applied", "recovery said that it was successful, but the device still differs in mtu")
+    assert (error["code"], error["message"]) == ("not_applied", "the recovery reported success, but the device still differs in mtu")
 
 
-def test_a_device_that_cannot_be_read_is_not_recovered(npus):
+def test_unreadable_device_is_not_recovered(npus):
     npus.broken[(0, "-mtu -g")] = (1, "", "Command execute failed!\n")
     result = settle(npus, **MTU)
     assert (result["recovered"][0]["errors"][0]["topic"], result["recovered"][0]["changed"], npus.recoveries) == ("mtu", False, [1])
 
 
 @pytest.mark.parametrize("value, recovered", [(0, True), (1, False)])
-def test_a_device_without_certificate(npus, value, recovered):
+def test_device_without_certificate(npus, value, recovered):
     npus.broken[(0, "-tls -g")] = NO_CERTIFICATE
     result = settle(npus, settings={"tls_enable": value, "mtu": 4200}, devices=["0"])
     assert (npus.recoveries, result["recovered"][0]["errors"] == []) == ([0] if recovered else [], recovered)
 
 
-def test_a_device_at_work_is_left_alone(npus):
+def test_busy_device_is_not_recovered(npus):
     npus.table = AT_WORK
     result = settle(npus, **MTU)
     assert result["recovered"][1]["errors"][0]["code"] == "device_busy"
@@ -218,14 +218,14 @@ def test_a_device_at_work_is_left_alone(npus):
     assert npus.recoveries == [0, 1]
 
 
-def test_the_other_dialect_is_refused_before_the_file_is_touched(npus):
+def test_950_is_refused_before_the_file_is_changed(npus):
     npus.host = host.Host((0, 1), "950", None)
     with pytest.raises(HccnError) as caught:
         settle(npus, **MTU)
     assert (caught.value.code, npus.path.read_text()) == ("unsupported_dialect", TEXT)
 
 
-def test_an_empty_file_that_would_be_made(npus):
+def test_recovery_with_a_created_file_in_check_mode(npus):
     npus.path.unlink()
     result = settle(npus, check_mode=True, create=True)
     assert [one["differences_before"] for one in result["recovered"]] == [[], []]

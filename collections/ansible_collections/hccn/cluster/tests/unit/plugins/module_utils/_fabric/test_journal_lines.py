@@ -72,7 +72,7 @@ def folder(tmp_path):
 def acted(monkeypatch):
     """What a repair did, instead of doing it."""
     done = []
-    monkeypatch.setattr(repair, "end_marked", lambda mark: done.append(("ended", mark)))
+    monkeypatch.setattr(repair, "kill_marked", lambda mark: done.append(("ended", mark)))
     monkeypatch.setattr(repair, "_reset", lambda start, device: done.append(("reset", device)))
     monkeypatch.setattr(repair.os, "kill", lambda pid, number: done.append(("killed", pid)))
     return done

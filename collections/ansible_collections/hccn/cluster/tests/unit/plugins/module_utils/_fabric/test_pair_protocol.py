@@ -102,7 +102,7 @@ class Probe:
     def require_idle(self, device, own_test):
         self.own.append(own_test)
         if self.busy:
-            raise HccnError("device_busy", "device 0 is at work: pid 7")
+            raise HccnError("device_busy", "device 0 is busy: pid 7")
 
 
 @pytest.fixture

@@ -73,7 +73,7 @@ def test_the_last_run_is_the_one_that_began_last(folder):
     run_of(folder, "a", "other", age=10.0)
     run_of(folder, "b", "other", age=20.0)
     run_of(folder, "c", "h", age=5.0)
-    run_of(folder, "c-second-look", "of a few pairs", age=1.0)
+    run_of(folder, "c-confirmation", "of a few pairs", age=1.0)
     assert resume.earlier(folder, "last", "r2", "h") == [GOOD]
     with pytest.raises(InputError) as raised:
         resume.earlier(folder, "last", "c", "h")

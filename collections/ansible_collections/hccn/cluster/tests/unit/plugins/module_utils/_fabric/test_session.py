@@ -76,7 +76,7 @@ def test_a_pair_with_options_of_its_own(params):
     params["plan"]["rounds"][0][1]["options"] = {"source_port": 50000}
     with pytest.raises(InputError) as raised:
         session.perform(params, False)
-    assert raised.value.message == "source_port means nothing to roce_test, whose queue pairs choose it"
+    assert raised.value.message == "source_port has no effect with roce_test, which chooses the source ports of its queue pairs itself"
 
 
 def test_check_mode_with_some_devices_and_all_sizes(params):
@@ -90,7 +90,7 @@ def test_check_mode_with_some_devices_and_all_sizes(params):
     ({"key": KEY[:-1] + "g"}, "key is not of 32 hexadecimal digits (128 bit)"),
     ({"host": "z"}, "plan does not know the host 'z'"),
     ({"size": "huge"}, "size 'huge' is not a positive number of bytes with an optional K, M or G"),
-    ({"iterations": 1}, "iterations is 1, but roce_test takes 5 to 20000 (-n)"),
+    ({"iterations": 1}, "iterations is 1, but roce_test accepts 5 to 20000 (-n)"),
     ({"pair_timeout": 4.0, "server_start_delay": 4.0}, "pair_timeout is 4 s, but a pair takes 4 s by duration and server_start_delay alone"),
     ({"iterations": None, "duration": 10}, "pair_timeout is 5 s, but a pair takes 10 s by duration and server_start_delay alone"),
     ({"server_start_delay": -1.0}, "server_start_delay and meeting_timeout must not be negative"),
@@ -306,7 +306,7 @@ def test_an_npu_that_cannot_be_reset_stops_nothing_else_at_the_end(params, tmp_p
         session.perform(params, False)
     assert (raised.value.code, raised.value.message) == (
         "tool_exit_3", "run r1 was ended, but not every NPU could be reset: "
-        "npu 0: hccn_tool ended without a word (exit 3); npu 2: hccn_tool ended without a word (exit 3)")
+        "npu 0: hccn_tool printed nothing (exit code 3); npu 2: hccn_tool printed nothing (exit code 3)")
     assert (tmp_path / "calls").read_text().splitlines() == ["-i %d -roce_test reset" % device for device in (0, 1, 2)]
     assert (policy / "scaling_governor").read_text() == "schedutil"
     assert results.look(params["state_dir"], "r1")["error"]["code"] == "run_cancelled"
@@ -386,7 +386,7 @@ def test_a_device_at_work_is_left_alone(params, tmp_path):
     result = session.perform(params, False)
     assert [(entry["id"], entry["status"], entry["error"]["code"], entry["context"]) for entry in result["measurements"]] == [
         ("r1/p0001/forward/0", "not_run", "device_busy", {"round": 1, "rail": 0, "failed_end": "source"})]
-    assert result["measurements"][0]["error"]["message"] == "device 0 is at work: pid 4711 (python3)"
+    assert result["measurements"][0]["error"]["message"] == "device 0 is busy: pid 4711 (python3)"
     calls = (tmp_path / "calls").read_text().splitlines()
     assert not [call for call in calls if call.startswith("-i 0 -roce_test")]
     start = journals.read(params["state_dir"], "r1").start

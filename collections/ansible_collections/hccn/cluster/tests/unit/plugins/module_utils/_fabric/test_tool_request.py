@@ -51,7 +51,7 @@ def test_iperf3_tells_its_version(params):
 
 @pytest.mark.parametrize("changes, code, message", [
     ({"measure": "latency"}, "invalid_input", "iperf3 measures bandwidth only"),
-    ({"gid_index": 3}, "invalid_input", "gid_index means nothing to iperf3, which measures TCP"),
+    ({"gid_index": 3}, "invalid_input", "gid_index has no effect with iperf3, which measures TCP"),
     ({"rdma_device": "mlx5_0"}, "invalid_input", "rdma_device means nothing to iperf3"),
     ({"tool": "roce_test", "rdma_device": "mlx5_0"}, "invalid_input", "rdma_device means nothing to roce_test"),
     ({"tool": "perftest"}, "no_rdma_device", "this host has no RDMA device"),

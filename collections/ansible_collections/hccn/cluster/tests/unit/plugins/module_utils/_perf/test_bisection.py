@@ -1,4 +1,4 @@
-"""The search over simulated clusters: a slow host, pair or group is named exactly, it ends, and it costs a logarithm of the hosts."""
+"""The search on simulated clusters: it names a slow host, pair or group exactly, terminates, and measures a number of groups logarithmic in the hosts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def names(count: int) -> "List[str]":
 
 
 class Cluster:
-    """``faults``: sets of hosts; a group that holds all of one of them is slow."""
+    """A cluster. ``faults``: sets of hosts; a group that contains all hosts of a set is slow."""
 
     def __init__(self, count: int, *faults: "Set[str]") -> None:
         self.hosts = names(count)
@@ -40,21 +40,21 @@ class Cluster:
         return [(found.kind, found.hosts) for found in self.findings()]
 
 
-def test_nothing_is_slow() -> None:
+def test_no_findings_if_no_group_is_slow() -> None:
     cluster = Cluster(8)
     assert cluster.named() == []
     assert len(cluster.groups) == 1
 
 
 @pytest.mark.parametrize("count", [3, 4, 5, 8, 13, 64, 200])
-def test_every_single_host(count: int) -> None:
+def test_finds_any_single_slow_host(count: int) -> None:
     for host in names(count):
         cluster = Cluster(count, {host})
         assert cluster.named() == [("group", (host,))], host
         assert len(cluster.groups) <= 2 * math.ceil(math.log2(count)) + 6, (host, cluster.groups)
 
 
-def test_every_pair_of_eight() -> None:
+def test_finds_any_slow_pair_of_eight_hosts() -> None:
     hosts = names(8)
     for first in range(8):
         for second in range(first + 1, 8):
@@ -65,7 +65,7 @@ def test_every_pair_of_eight() -> None:
 
 @pytest.mark.parametrize("count", [16, 100, 512])
 @pytest.mark.parametrize("size", [2, 3, 5])
-def test_groups_at_random(count: int, size: int) -> None:
+def test_finds_random_slow_groups(count: int, size: int) -> None:
     chance = random.Random(count * size)
     for _time in range(40):
         fault = set(chance.sample(names(count), size))
@@ -74,7 +74,7 @@ def test_groups_at_random(count: int, size: int) -> None:
         assert len(cluster.groups) <= 2 * (size + 1) * math.ceil(math.log2(count)) + 8
 
 
-def test_two_slow_hosts_that_have_nothing_to_do_with_each_other() -> None:
+def test_finds_two_independent_slow_hosts() -> None:
     chance = random.Random(2)
     for _time in range(60):
         first, second = chance.sample(names(32), 2)
@@ -83,7 +83,7 @@ def test_two_slow_hosts_that_have_nothing_to_do_with_each_other() -> None:
         assert len(cluster.groups) <= 40
 
 
-def test_a_host_and_a_pair() -> None:
+def test_finds_a_slow_host_and_a_slow_pair() -> None:
     chance = random.Random(3)
     for _time in range(60):
         one, *two = chance.sample(names(24), 3)
@@ -91,14 +91,14 @@ def test_a_host_and_a_pair() -> None:
         assert sorted(len(hosts) for kind, hosts in cluster.named() if kind == "group") == [1, 2]
 
 
-def test_groups_are_of_one_size_as_long_as_there_are_proven_hosts() -> None:
+def test_groups_have_the_same_size_while_good_hosts_are_available() -> None:
     cluster = Cluster(16, {"n3"})
     cluster.findings()
     assert [len(group) for group in cluster.groups][:6] == [16, 8, 8, 8, 8, 8]
     assert {group for group in cluster.groups[3:7] if not set(group) & set(names(16)[8:])} == set()
 
 
-def test_the_evidence_shows_it_slow_with_good_ones_and_them_good_without_it() -> None:
+def test_evidence_contains_slow_groups_with_and_good_groups_without_the_host() -> None:
     found = Cluster(8, {"n6"}).findings()[0]
     slow = [one for one in found.tried if one.slow]
     good = [one for one in found.tried if not one.slow]
@@ -107,7 +107,7 @@ def test_the_evidence_shows_it_slow_with_good_ones_and_them_good_without_it() ->
     assert max(len(one.hosts) for one in good) == 7
 
 
-def test_the_number_of_hosts_is_no_fault_of_theirs() -> None:
+def test_slowness_by_number_of_hosts_names_no_host() -> None:
     hosts = names(16)
     search = Search(hosts, lambda group: BAD if len(group) > 10 else GOOD, LIMIT)
     found = search.findings()
@@ -117,7 +117,7 @@ def test_the_number_of_hosts_is_no_fault_of_theirs() -> None:
 
 
 @pytest.mark.parametrize("count", [3, 4, 64, 500])
-def test_everywhere(count: int) -> None:
+def test_reports_if_every_group_is_slow(count: int) -> None:
     groups: List[Tuple[str, ...]] = []
 
     def measure(group: "Tuple[str, ...]") -> float:
@@ -128,24 +128,24 @@ def test_everywhere(count: int) -> None:
     assert len(groups) <= 3 * math.ceil(math.log2(count)) + 3
 
 
-def test_two_hosts_cannot_be_told_apart() -> None:
+def test_two_hosts_cannot_be_distinguished() -> None:
     assert Cluster(2, {"n1"}).named() == [("too_few", ("n1", "n2"))]
 
 
-def test_what_is_known_is_not_measured_again() -> None:
+def test_known_groups_are_not_measured_again() -> None:
     cluster = Cluster(8, {"n7"})
     known: "Sequence[Tuple[Sequence[str], float]]" = [(cluster.hosts, BAD), (cluster.hosts[:2], GOOD), (cluster.hosts[:4], GOOD), (["other", "n1"], BAD)]
     assert [found.hosts for found in cluster.findings(known=known)] == [("n7",)]
     assert tuple(cluster.hosts) not in cluster.groups and tuple(cluster.hosts[:4]) not in cluster.groups
 
 
-def test_a_budget_ends_it_with_what_is_known() -> None:
+def test_exhausted_budget_ends_the_search() -> None:
     found = Cluster(64, {"n50"}).findings(budget=5)
-    assert (found[0].kind, found[0].stopped) == ("group", "as many groups as allowed were measured")
+    assert (found[0].kind, found[0].stopped) == ("group", "the limit of measured groups (isolate_budget) was reached")
     assert "n50" in found[0].hosts and len(found[0].hosts) < 64
 
 
-def test_a_group_that_cannot_be_measured_ends_it() -> None:
+def test_failed_measurement_ends_the_search() -> None:
     def measure(group: "Tuple[str, ...]") -> "float | None":
         return None if "n2" in group and len(group) < 8 else BAD
 
@@ -159,7 +159,7 @@ def monotone(chance: random.Random, count: int) -> "Callable[[Tuple[str, ...]], 
     return lambda group: BAD if any(fault <= set(group) for fault in faults) else GOOD
 
 
-def test_it_always_ends_and_names_only_what_is_slow() -> None:
+def test_search_terminates_and_names_only_slow_hosts() -> None:
     chance = random.Random(8)
     for _time in range(300):
         count = chance.randint(2, 40)

@@ -1,4 +1,4 @@
-"""A whole call, with an mpirun that prints what the test wants."""
+"""Complete runs of a collective with a fake mpirun whose output is set by the test."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ while [ "${1#-}" != "$1" ]; do case "$1" in -[io]) shift ;; esac; shift; done
 grep "^$1 " "${0%/*}/refused" | cut -d" " -f2- >&2 && grep -q "^$1 " "${0%/*}/refused" && exit 255
 exit 0
 """
-"""A login to each host is good, unless the file "refused" has a line with the host and what ssh says."""
+"""A login to a host succeeds, unless the file "refused" has a line with the host and the error message of ssh."""
 
 
 class Fake:
@@ -84,7 +84,7 @@ def left(fake: Fake) -> "list[str]":
     return sorted(path.name for path in (fake.folder.parents[1] / "tmp").iterdir())
 
 
-def test_one_host(fake: Fake) -> None:
+def test_run_on_one_host(fake: Fake) -> None:
     outcome = collective.run(fake.request())
     record = outcome.record
     program = str(fake.hccl_test / "bin" / "all_reduce_test")
@@ -108,7 +108,7 @@ def test_one_host(fake: Fake) -> None:
     assert left(fake) == []
 
 
-def test_two_hosts(fake: Fake) -> None:
+def test_run_on_two_hosts(fake: Fake) -> None:
     environment = {"HCCL_BUFFSIZE": "512", "HYDRA_IFACE": "eth0", "LD_LIBRARY_PATH": "/mine"}
     (fake.path.parents[1] / "lib").mkdir()
     (fake.hccl_test.parents[1] / "lib64").mkdir()
@@ -128,7 +128,7 @@ def test_inherited_hccl_variables_are_recorded(fake: Fake, monkeypatch: pytest.M
     assert collective.run(fake.request()).record["options"]["environment"] == {"HCCL_CONNECT_TIMEOUT": "300"}
 
 
-def test_open_mpi(fake: Fake) -> None:
+def test_run_with_open_mpi(fake: Fake) -> None:
     fake.write(version=OPEN_MPI, placement=" Data for node: n1\tNum slots: 2\tMax slots: 0\tNum procs: 2\n Data for node: n2\tNum procs: 2\n")
     command = collective.run(fake.request(hosts=("n1", "n2"), environment={"HCCL_BUFFSIZE": "512"})).record["command"]
     launcher = command[:command.index("-p") - 1]
@@ -137,13 +137,13 @@ def test_open_mpi(fake: Fake) -> None:
     assert launcher[:2] == [str(fake.path), "--hostfile"]
 
 
-def test_failed_run(fake: Fake) -> None:
+def test_failed_run_returns_error_and_output(fake: Fake) -> None:
     fake.write(output=BANNER + "hccl interface return err ./a.cc:1, retcode: 7 \n")
     outcome = collective.run(fake.request())
     assert outcome.failed
     assert outcome.record["status"] == "failed"
     assert outcome.record["error"]["code"] == "hccl_7"
-    assert outcome.sentence.startswith("hccl interface returned 7 (resource unavailable) at ./a.cc:1 (look on every host")
+    assert outcome.sentence.startswith("hccl interface returned 7 (resource unavailable) at ./a.cc:1 (check every host")
     assert outcome.result()["output"] == (BANNER + "hccl interface return err ./a.cc:1, retcode: 7").strip()
     assert "samples" not in outcome.record
 
@@ -158,24 +158,25 @@ def test_output_is_bounded(fake: Fake) -> None:
     assert len(collective.run(fake.request()).output) == 4000
 
 
-def test_warnings(fake: Fake) -> None:
+def test_warnings_of_the_program_are_returned(fake: Fake) -> None:
     warning = "Warning: The calculation result overflows, No verification is performed."
     fake.write(output=BANNER + warning + "\n" + TABLE.replace("success", "NULL"))
     outcome = collective.run(fake.request())
     assert (outcome.failed, outcome.warnings) == (False, (warning,))
 
 
-def test_every_host_that_takes_no_login_is_named(fake: Fake) -> None:
+def test_all_hosts_that_refuse_the_login_are_named(fake: Fake) -> None:
     fake.write(refused="n2 ssh: connect to host n2 port 22: Connection refused\nn4 Host key verification failed.\n")
     record = collective.run(fake.request(hosts=("n1", "n2", "n3", "n4"), names=("a", "b", "c", "d"))).record
     assert (record["status"], record["error"]["code"], record["context"]) == ("not_run", "host_unreachable", {"suspects": ["b", "d"]})
     assert record["error"]["message"] == (
-        "2 of 4 hosts take no login from %s: n2: ssh: connect to host n2 port 22: Connection refused; n4: Host key verification failed." % os.uname().nodename)
+        "2 of 4 hosts accept no login from %s: n2: ssh: connect to host n2 port 22: Connection refused; "
+        "n4: Host key verification failed." % os.uname().nodename)
     assert not (fake.folder / "arguments").exists()
     assert left(fake) == []
 
 
-def test_a_key_and_known_hosts_of_this_run(fake: Fake) -> None:
+def test_identity_and_known_hosts_are_passed_to_ssh(fake: Fake) -> None:
     made = collective.plan(fake.request(hosts=("n1", "n2"), identity="/k/id", known_hosts=("n1 ssh-ed25519 AAAA",), environment={
         "HYDRA_LAUNCHER_EXTRA_ARGS": "-p 2222"}), "/t/hosts")
     assert made.environment["HYDRA_LAUNCHER_EXTRA_ARGS"] == (
@@ -185,8 +186,8 @@ def test_a_key_and_known_hosts_of_this_run(fake: Fake) -> None:
     assert left(fake) == []
 
 
-def test_who_holds_up_a_run_is_seen_while_it_hangs(fake: Fake) -> None:
-    """Two hosts, two ranks each; while mpirun waits, the second host tells that one of its ranks is stopped."""
+def test_host_that_blocks_a_run_is_found_while_the_run_hangs(fake: Fake) -> None:
+    """There are two hosts with two ranks each. While mpirun waits, the second host reports that one of its ranks is stopped."""
     fake.ssh.write_text("#!/bin/sh\nwhile [ \"${1#-}\" != \"$1\" ]; do shift 2; done\n[ \"$1\" = n1 ] && echo 'rank 0 S'\n"
                         "case \"$1$2\" in n1*) echo 'rank 1 S' ;; *probe*) echo 'rank 2 S'; echo 'rank 3 T' ;; esac\n")
     fake.path.write_text(SCRIPT.replace("cat output\n", "cat output; sleep 2; echo '[mpiexec@n1] APPLICATION TIMED OUT, TIMEOUT = 9s' >&2\n"))
@@ -218,18 +219,18 @@ def test_host_without_ranks(fake: Fake) -> None:
     assert left(fake) == []
 
 
-def test_hosts_that_only_do_not_start(fake: Fake) -> None:
+def test_hosts_that_do_not_start_ranks_in_time(fake: Fake) -> None:
     fake.write(placement="n1\nn1\n", trouble="[mpiexec@n1] APPLICATION TIMED OUT, TIMEOUT = 60s\n")
     error = collective.run(fake.request(hosts=("n1", "n2"))).record["error"]
     assert error["code"] == "hosts_not_started"
-    assert error["message"] == "the ranks did not start on all hosts within the time: of 2 ranks each, n2 has 0"
+    assert error["message"] == "not all ranks started in time: every host should have 2, but n2 has 0"
 
 
-def test_ranks_on_other_hosts(fake: Fake) -> None:
+def test_ranks_on_wrong_hosts(fake: Fake) -> None:
     fake.write(placement="n1\n" * 4)
     error = collective.run(fake.request(hosts=("n1", "n2"))).record["error"]
     assert error["code"] == "placement_mismatch"
-    assert error["message"] == "the ranks were not placed as asked: of 2 ranks each, n1 has 4, n2 has 0"
+    assert error["message"] == "the ranks were not placed as requested: every host should have 2, but n1 has 4, n2 has 0"
 
 
 def test_many_hosts_without_ranks(fake: Fake) -> None:
@@ -238,12 +239,12 @@ def test_many_hosts_without_ranks(fake: Fake) -> None:
     assert message.endswith("n2 has 0, n3 has 0, n4 has 0, n5 has 0, n6 has 0 and 2 more")
 
 
-def test_launcher_that_tells_no_hosts(fake: Fake) -> None:
+def test_launcher_that_does_not_report_hosts(fake: Fake) -> None:
     fake.write(placement="")
     assert collective.run(fake.request(hosts=("n1", "n2"))).record["status"] == "ok"
 
 
-def test_placement_not_wanted(fake: Fake) -> None:
+def test_placement_check_can_be_disabled(fake: Fake) -> None:
     fake.write(placement="elsewhere\n")
     assert collective.run(fake.request(hosts=("n1", "n2"), check_hosts=False)).record["status"] == "ok"
 
@@ -267,7 +268,7 @@ def test_mpirun_that_cannot_be_started(fake: Fake) -> None:
     assert made.launcher.version == "4.1.3"
 
 
-def test_mpirun_that_vanishes_between(fake: Fake) -> None:
+def test_mpirun_that_is_removed_before_the_run(fake: Fake) -> None:
     fake.path.write_text(SCRIPT.replace("cat version;", "cat version; rm mpirun;"))
     record = collective.run(fake.request()).record
     assert (record["status"], record["error"]["code"]) == ("not_run", "tool_missing")
@@ -302,20 +303,20 @@ def test_plan_of_check_mode(fake: Fake) -> None:
 
 @pytest.mark.parametrize(("changes", "message"), [
     ({"timeout": 0}, "timeout is 0 seconds, it must be 1 or more"),
-    ({"hosts": ("n1", "n1")}, "hosts[1]: n1 stands at hosts[0] already"),
-    ({"identity": "id"}, "ssh_identity is 'id', it must be an absolute path without blanks"),
-    ({"hosts": ("fd00::1",)}, "hosts[0]: MPICH's host file takes no IPv6 address (fd00::1)"),
-    ({"environment": {"LD_PRELOAD": "x"}}, "environment: LD_PRELOAD is not passed on"),
+    ({"hosts": ("n1", "n1")}, "hosts[1]: n1 is a duplicate of hosts[0]"),
+    ({"identity": "id"}, "ssh_identity is 'id', it must be an absolute path without spaces"),
+    ({"hosts": ("fd00::1",)}, "hosts[0]: the host file of MPICH cannot contain an IPv6 address (fd00::1)"),
+    ({"environment": {"LD_PRELOAD": "x"}}, "environment: LD_PRELOAD is not allowed"),
     ({"options": CollectiveOptions(root=2, ranks_per_host=2)}, "root is 2, but the ranks are 0 to 1"),
 ])
-def test_refused(fake: Fake, changes: "dict[str, object]", message: str) -> None:
+def test_invalid_requests_are_rejected(fake: Fake, changes: "dict[str, object]", message: str) -> None:
     with pytest.raises(InputError) as caught:
         collective.run(fake.request(**changes))
     assert caught.value.message == message
     assert left(fake) == []
 
 
-def test_log(tmp_path: Path) -> None:
+def test_log_is_judged(tmp_path: Path) -> None:
     path = tmp_path / "log"
     path.write_text("# mpirun -n 2 ./bin/all_gather_test\n" + BANNER + TABLE)
     request = Request(CollectiveOptions("all_gather", ranks_per_host=2), run_id="r2")
@@ -329,7 +330,7 @@ def test_log(tmp_path: Path) -> None:
     assert not {"command", "started_at", "duration_s", "error"} & set(record)
 
 
-def test_log_with_sizes(tmp_path: Path) -> None:
+def test_log_is_judged_by_given_sizes(tmp_path: Path) -> None:
     path = tmp_path / "log"
     path.write_text(BANNER + TABLE)
     outcome = collective.judge_log_file(Request(CollectiveOptions(end="32K")), str(path), sizes_given=True)
@@ -360,14 +361,14 @@ def test_run_id() -> None:
     assert len({collective.new_run_id(0) for number in range(20)}) == 20
 
 
-def test_names_stand_for_the_hosts_in_the_record(tmp_path: Path) -> None:
+def test_record_contains_the_names_of_the_hosts(tmp_path: Path) -> None:
     path = tmp_path / "log"
     path.write_text(BANNER + TABLE)
     request = Request(CollectiveOptions(ranks_per_host=1), hosts=("10.0.0.1", "10.0.0.2"), names=("n1", "n2"))
     assert collective.judge_log_file(request, str(path), sizes_given=False).record["hosts"] == ["n1", "n2"]
 
 
-def test_a_name_for_each_host(fake: Fake) -> None:
+def test_number_of_names_must_match_the_hosts(fake: Fake) -> None:
     with pytest.raises(InputError, match="host_names has 1 names for 2 hosts"):
         collective.run(fake.request(hosts=("n1", "n2"), names=("n1",)))
     assert left(fake) == []

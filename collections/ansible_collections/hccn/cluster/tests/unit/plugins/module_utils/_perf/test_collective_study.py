@@ -1,4 +1,4 @@
-"""Groups of hosts, one after another, with a collective that is as fast as the test wants."""
+"""Studies of groups of hosts with a simulated collective whose bandwidth is set by the test."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ansible_collections.hccn.cluster.plugins.module_utils._perf import collecti
 from ansible_collections.hccn.cluster.plugins.module_utils._perf.collective import Outcome
 from ansible_collections.hccn.cluster.plugins.module_utils._perf.collective_tool import CollectiveOptions
 from ansible_collections.hccn.cluster.plugins.module_utils._perf.collective_plan import Request
-from ansible_collections.hccn.cluster.plugins.module_utils._perf.collective_study import Study, Wanted
+from ansible_collections.hccn.cluster.plugins.module_utils._perf.collective_study import Study, StudyOptions
 from ansible_collections.hccn.cluster.plugins.module_utils._perf.nccl_tests_tool import NCCL_TESTS
 from ansible_collections.hccn.cluster.plugins.module_utils._perf.nccl_tests_tool import NcclOptions
 
@@ -22,7 +22,7 @@ NAMES = tuple("n%d" % number for number in range(1, 9))
 
 
 class Hall:
-    """``speed``: GB/s of a request, None for one that fails."""
+    """A simulated cluster. ``speed`` returns the GB/s of a request, None for one that fails."""
 
     def __init__(self, speed: "Callable[[Request], float | None]") -> None:
         self.speed = speed
@@ -36,7 +36,7 @@ class Hall:
         return Outcome(record("collective", "%s/%d" % (request.run_id, request.attempt), "ok" if speed else "failed", **fields))
 
     def study(self, request: "Request | None" = None, **wanted: Any) -> Study:
-        return collective_study.run(request or REQUEST, Wanted(**wanted), self.run)
+        return collective_study.run(request or REQUEST, StudyOptions(**wanted), self.run)
 
 
 REQUEST = Request(CollectiveOptions(ranks_per_host=2, end="16K", root=15), EIGHT, NAMES, run_id="r")
@@ -46,7 +46,7 @@ def slow_with(*bad: str) -> "Callable[[Request], float]":
     return lambda request: 50.0 if set(bad) <= set(request.names) else 100.0
 
 
-def test_scaling() -> None:
+def test_scaling_measures_powers_of_two() -> None:
     hall = Hall(lambda request: 100.0)
     study = hall.study(groups=("all", "scaling"))
     assert [request.names for request in hall.asked] == [NAMES, NAMES[:2], NAMES[:4]]
@@ -60,42 +60,42 @@ def test_scaling() -> None:
 @pytest.mark.parametrize(("request_", "variable"), [
     (REQUEST, "HCCL_TEST_USE_DEVS"),
     (replace(REQUEST, options=NcclOptions(ranks_per_host=2, end="64M", gpus_per_process=2), tool=NCCL_TESTS), "CUDA_VISIBLE_DEVICES")])
-def test_rails(request_: Request, variable: str) -> None:
+def test_rails_measure_one_device_per_host(request_: Request, variable: str) -> None:
     hall = Hall(lambda request: 30.0 if request.environment.get(variable) == "1" else 100.0)
     study = hall.study(request_, groups=("rails",))
     assert [(request.options.ranks_per_host, dict(request.environment), len(request.hosts)) for request in hall.asked] == [
         (2, {}, 8), (1, {variable: "0"}, 8), (1, {variable: "1"}, 8)]
     assert [getattr(request.options, "gpus_per_process", 1) for request in hall.asked[1:]] == [1, 1]
-    assert [found["message"] for found in study.findings] == ["device 1 of all hosts: 30 GB/s, the others 100 GB/s"]
+    assert [found["message"] for found in study.findings] == ["device 1 of all hosts: 30 GB/s, the other devices: 100 GB/s"]
     assert [(kept["samples"][0]["component"], "evidence" in kept["samples"][0]) for kept in collective_study.finding_records(study, "r")] == [
         ({"kind": "rail", "name": "rail 1"}, False)]
 
 
-def test_a_slow_rail_and_the_host_that_makes_it_so() -> None:
+def test_slow_rail_is_searched_for_its_slow_host() -> None:
     def speed(request: Request) -> float:
         return 30.0 if request.environment.get("HCCL_TEST_USE_DEVS") == "3" and "n6" in request.names else 100.0
 
     request = replace(REQUEST, options=replace(REQUEST.options, ranks_per_host=4, root=0))
-    told = Hall(speed).study(request, groups=("rails",))
-    assert [(found["kind"], found["device"], found["message"]) for found in told.findings] == [
-        ("rail", 3, "device 3 of all hosts: 30 GB/s, the others 100 GB/s")]
+    study = Hall(speed).study(request, groups=("rails",))
+    assert [(found["kind"], found["device"], found["message"]) for found in study.findings] == [
+        ("rail", 3, "device 3 of all hosts: 30 GB/s, the other devices: 100 GB/s")]
     hall = Hall(speed)
     found = hall.study(request, groups=("rails",), isolate=True).findings
     assert [(one["kind"], one["device"], one["hosts"]) for one in found] == [("group", 3, ["n6"])]
-    assert found[0]["message"] == "device 3: n6: slow together with good hosts, which are good without it"
+    assert found[0]["message"] == "device 3: n6: groups with it are slow, other groups are good"
     sample = collective_study.finding_records(collective_study.Study(findings=found), "r")[0]["samples"][0]
     assert (sample["component"], sample["message"]) == (
-        {"kind": "host", "name": "n6"}, "device 3: slow together with good hosts, which are good without it")
+        {"kind": "host", "name": "n6"}, "device 3: groups with it are slow, other groups are good")
     assert {one.environment.get("HCCL_TEST_USE_DEVS") for one in hall.asked if one.context["group"].startswith("bisection")} == {"3"}
 
 
-def test_a_slow_host_is_named() -> None:
+def test_slow_host_is_named() -> None:
     hall = Hall(slow_with("n3"))
     study = hall.study(groups=("all", "scaling"), isolate=True)
     assert (study.slow, study.limit_gbyte_s) == (True, 70.0)
     finding = study.findings[0]
     assert (finding["kind"], finding["hosts"]) == ("group", ["n3"])
-    assert finding["message"] == "n3: slow together with good hosts, which are good without it"
+    assert finding["message"] == "n3: groups with it are slow, other groups are good"
     assert finding["evidence"][0].startswith("slow over n3, ") and finding["evidence"][0].endswith(": 50 GB/s")
     assert len(hall.asked) <= 16
     search = [request for request in hall.asked if request.context["group"] == "bisection"]
@@ -106,24 +106,24 @@ def test_a_slow_host_is_named() -> None:
     sample = dict(kept["samples"][0])
     assert sample.pop("evidence") == finding["evidence"]
     assert sample == {"component": {"kind": "host", "name": "n3"}, "cause": "collective_slow", "severity": "slow", "hosts": ["n3"],
-                      "message": "slow together with good hosts, which are good without it", "stage": "check_collective"}
+                      "message": "groups with it are slow, other groups are good", "stage": "check_collective"}
     assert "source" not in kept
 
 
-def test_a_pair() -> None:
+def test_slow_pair_is_named() -> None:
     study = Hall(slow_with("n2", "n7")).study(isolate=True)
     assert study.findings[0]["hosts"] == ["n2", "n7"]
-    assert study.findings[0]["message"] == "n2, n7: slow together with good hosts, which are good without all of them"
+    assert study.findings[0]["message"] == "n2, n7: groups with all of them are slow, other groups are good"
     assert [(kept["hosts"], kept["samples"][0]["component"]["name"]) for kept in collective_study.finding_records(study, "r")] == [
         (["n2", "n7"], "n2, n7")]
 
 
-def test_without_a_search_it_is_only_said_to_be_slow() -> None:
+def test_without_isolate_no_hosts_are_named() -> None:
     study = Hall(slow_with("n8")).study(groups=("scaling",))
     assert (study.slow, study.findings) == (True, [])
 
 
-def test_a_floor_needs_no_other_group() -> None:
+def test_floor_needs_no_other_group() -> None:
     hall = Hall(lambda request: 100.0)
     assert hall.study(floor_gbyte_s=120.0).slow is True
     assert len(hall.asked) == 1
@@ -132,14 +132,14 @@ def test_a_floor_needs_no_other_group() -> None:
     assert [kept["samples"][0]["component"] for kept in collective_study.finding_records(study, "r")] == [{"kind": "cluster", "name": "cluster"}]
 
 
-def test_the_first_group_that_fails_ends_it() -> None:
+def test_failed_group_ends_the_study() -> None:
     hall = Hall(lambda request: None if len(request.names) == 4 else 100.0)
     study = hall.study(groups=("scaling", "rails"))
     assert [len(request.names) for request in hall.asked] == [8, 2, 4]
     assert study.failed is study.outcomes[-1] and study.limit_gbyte_s is None
 
 
-def test_a_group_that_fails_in_the_search_is_told() -> None:
+def test_failed_group_in_the_search_is_reported() -> None:
     hall = Hall(lambda request: None if request.names == NAMES[:4] else slow_with("n3")(request))
     study = hall.study(isolate=True)
     assert study.failed is not None
@@ -147,25 +147,25 @@ def test_a_group_that_fails_in_the_search_is_told() -> None:
 
 
 @pytest.mark.parametrize(("hosts", "wanted", "message"), [
-    (EIGHT, {"relative_floor": 1.0}, "relative_floor is 1, it must lie between 0 and 1"),
+    (EIGHT, {"relative_floor": 1.0}, "relative_floor is 1, it must be between 0 and 1"),
     (EIGHT, {"floor_gbyte_s": 0.0}, "floor_gbyte_s is 0, it must be above 0"),
     (EIGHT, {"budget": 0}, "isolate_budget is 0, it must be 1 or more"),
-    ((), {"groups": ("scaling",)}, "groups and isolate need 2 hosts or more, hosts names 0"),
-    (EIGHT[:1], {"isolate": True}, "groups and isolate need 2 hosts or more, hosts names 1"),
+    ((), {"groups": ("scaling",)}, "groups and isolate need 2 or more hosts, but hosts has 0"),
+    (EIGHT[:1], {"isolate": True}, "groups and isolate need 2 or more hosts, but hosts has 1"),
 ])
-def test_refused(hosts: "tuple[str, ...]", wanted: "dict[str, Any]", message: str) -> None:
+def test_invalid_options_are_rejected(hosts: "tuple[str, ...]", wanted: "dict[str, Any]", message: str) -> None:
     with pytest.raises(InputError) as caught:
         Hall(lambda request: 1.0).study(replace(REQUEST, hosts=hosts, names=hosts), **wanted)
     assert caught.value.message == message
 
 
 @pytest.mark.parametrize("floor, slow", [(99.9, False), (100.0, False), (100.1, True)])
-def test_a_log_is_held_to_the_floor_at_its_largest_size(floor: float, slow: bool) -> None:
+def test_log_is_compared_with_the_floor_at_its_largest_size(floor: float, slow: bool) -> None:
     study = collective_study.of_log(Hall(lambda request: 100.0).run(REQUEST), floor)
     assert (study.slow, study.limit_gbyte_s, study.findings, study.failed) == (slow, floor, [], None)
 
 
-def test_a_log_that_failed_is_not_slow() -> None:
+def test_failed_log_is_not_slow() -> None:
     failed = Hall(lambda request: None).run(REQUEST)
     study = collective_study.of_log(failed, 5.0)
     assert (study.slow, study.limit_gbyte_s, study.failed) == (False, None, failed)

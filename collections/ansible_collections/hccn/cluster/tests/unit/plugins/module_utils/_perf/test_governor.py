@@ -12,7 +12,7 @@ CPUFREQ = "sys/devices/system/cpu/cpufreq"
 
 @pytest.fixture
 def machine(tmp_path):
-    """Two policies; a file that is no policy beside them."""
+    """A machine with two policies and a file that is not a policy."""
     for name, value in (("policy0", "powersave"), ("policy4", "schedutil"), ("ondemand", "x")):
         (tmp_path / CPUFREQ / name).mkdir(parents=True)
         (tmp_path / CPUFREQ / name / "scaling_governor").write_text(value + "\n")
@@ -27,7 +27,7 @@ def set_to(machine, policy, value):
     (machine / CPUFREQ / policy / "scaling_governor").write_text(value)
 
 
-def test_performance_and_back(machine):
+def test_governors_are_set_and_restored(machine):
     before = {"policy0": "powersave", "policy4": "schedutil"}
     assert governor.read(str(machine)) == before
     assert governor.raise_all(place(machine), str(machine)) == before
@@ -38,21 +38,21 @@ def test_performance_and_back(machine):
     assert sorted(path.name for path in machine.iterdir()) == ["sys"]
 
 
-def test_what_is_right_already_is_not_touched(machine):
+def test_policies_at_performance_are_not_changed(machine):
     set_to(machine, "policy0", "performance")
     assert governor.raise_all(place(machine), str(machine)) == {"policy4": "schedutil"}
     governor.restore(place(machine), str(machine))
     assert governor.read(str(machine)) == {"policy0": "performance", "policy4": "schedutil"}
 
 
-def test_a_machine_without_cpufreq(tmp_path):
+def test_machine_without_cpufreq_is_not_changed(tmp_path):
     assert governor.read(str(tmp_path)) == {}
     assert governor.raise_all(place(tmp_path), str(tmp_path)) == {}
     assert governor.restore(place(tmp_path), str(tmp_path)) == []
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_run_that_was_killed_is_put_right_by_the_next(machine):
+def test_next_run_restores_after_a_killed_run(machine):
     governor.raise_all(place(machine), str(machine))
     set_to(machine, "policy4", "ondemand")
     assert governor.raise_all(place(machine), str(machine)) == {"policy0": "powersave", "policy4": "ondemand"}
@@ -60,7 +60,7 @@ def test_a_run_that_was_killed_is_put_right_by_the_next(machine):
     assert governor.read(str(machine)) == {"policy0": "powersave", "policy4": "ondemand"}
 
 
-def test_what_somebody_else_set_meanwhile_stays(machine):
+def test_governor_changed_by_another_program_is_kept(machine):
     governor.raise_all(place(machine), str(machine))
     set_to(machine, "policy0", "ondemand")
     assert governor.restore(place(machine), str(machine)) == []
@@ -69,7 +69,7 @@ def test_what_somebody_else_set_meanwhile_stays(machine):
 
 @pytest.fixture
 def stubborn(machine, monkeypatch):
-    """The kernel refuses a governor that is not in ``allowed``."""
+    """A machine whose kernel rejects a governor that is not in ``allowed``."""
     allowed = {"policy0": {"performance", "powersave"}, "policy4": {"schedutil"}}
     write = governor._write
 
@@ -80,7 +80,7 @@ def stubborn(machine, monkeypatch):
     return machine, allowed
 
 
-def test_all_is_put_back_where_one_refuses(stubborn):
+def test_all_policies_are_restored_if_one_cannot_be_set(stubborn):
     machine, _allowed = stubborn
     with pytest.raises(HccnError) as raised:
         governor.raise_all(place(machine), str(machine))
@@ -89,7 +89,7 @@ def test_all_is_put_back_where_one_refuses(stubborn):
     assert not (machine / governor.SAVED).exists()
 
 
-def test_what_cannot_be_put_back_stays_in_the_file(stubborn):
+def test_policies_that_cannot_be_restored_stay_in_the_file(stubborn):
     machine, allowed = stubborn
     allowed["policy4"].add("performance")
     governor.raise_all(place(machine), str(machine))
@@ -100,13 +100,13 @@ def test_what_cannot_be_put_back_stays_in_the_file(stubborn):
 
 
 @pytest.mark.parametrize("text", ["", '{"policy0": "power', "[]", '{"../../etc": "x", "policy4": 3}'])
-def test_a_file_that_tells_nothing(machine, text):
+def test_invalid_file_is_ignored(machine, text):
     (machine / governor.SAVED).write_text(text)
     assert governor.raise_all(place(machine), str(machine)) == {"policy0": "powersave", "policy4": "schedutil"}
     assert json.loads((machine / governor.SAVED).read_text()) == {"policy0": "powersave", "policy4": "schedutil"}
 
 
-def test_a_governor_that_cannot_be_written(machine):
+def test_governor_that_cannot_be_written(machine):
     path = machine / CPUFREQ / "policy0" / "scaling_governor"
     path.unlink()
     path.mkdir()

@@ -1,4 +1,4 @@
-"""Every known text, alone and together with what follows from it."""
+"""Every known error text, alone and together with its consequences."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ BAD = """
     ("[mpiexec@n1] ui_cmd_cb (pmci.c:51): Launch proxy failed.", "launch_failed", "[mpiexec@n1] ui_cmd_cb (pmci.c:51): Launch proxy failed."),
     ("A daemon (pid 8) died unexpectedly with status 127", "launch_failed", "A daemon (pid 8) died unexpectedly with status 127"),
 ])
-def test_one_text(text: str, code: str, message: str) -> None:
+def test_each_known_text(text: str, code: str, message: str) -> None:
     for error in (find_errors(text)[0], find_errors("", text)[0], find_errors("rank 1 says: hello " + text)[0]):
         assert error.code == code
         assert error.hint != ""
@@ -93,7 +93,7 @@ def test_one_text(text: str, code: str, message: str) -> None:
     assert [found.code for found in find_errors(text)] == [code]
 
 
-def test_nothing() -> None:
+def test_good_output_has_no_errors() -> None:
     assert find_errors("the minbytes is 8192, maxbytes is 8192, iters is 20, warmup_iters is 10\n", "") == []
 
 
@@ -105,7 +105,7 @@ def test_causes_before_consequences() -> None:
     ]
 
 
-def test_every_returned_number_once() -> None:
+def test_each_return_code_is_reported_once() -> None:
     text = "acl interface return err a:1, retcode: 207001.\n"
     text += "hccl interface return err b:2, retcode: 207001 \nhccl interface return err c:3, retcode: 207001 \n"
     found = find_errors(text)
@@ -122,5 +122,5 @@ def test_long_lines_are_cut() -> None:
 def test_timed_out_error() -> None:
     assert timed_out_error("1 of 2").as_dict() == {
         "code": "timed_out", "message": "1 of 2",
-        "hint": "one rank hangs or cannot be reached; look at the links and at leftover processes on every host, or raise timeout",
+        "hint": "one rank hangs or cannot be reached; check the links and leftover processes on every host, or raise timeout",
     }

@@ -1,4 +1,4 @@
-"""hccl_test: its arguments, its sizes, and what a log proves."""
+"""hccl_test: arguments, sizes, and the judgement of its output."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ def verdict(text: str, check: bool = True, rc: "int | None" = 0, expected: "tupl
 @pytest.mark.parametrize(("text", "size"), [
     ("1", 1), ("8K", 8192), ("8k", 8192), ("64M", 67108864), ("2g", 2147483648), (" 512 ", 512), ("1000", 1000),
 ])
-def test_size(text: str, size: int) -> None:
+def test_parse_size(text: str, size: int) -> None:
     assert hccl_test_tool.parse_size(text) == size
 
 
 @pytest.mark.parametrize("text", ["", "0", "0K", "010", "0x10", "8KB", "8 K", "-1", "1.5M", "K", "1T"])
-def test_size_refused(text: str) -> None:
+def test_invalid_sizes_are_rejected(text: str) -> None:
     with pytest.raises(InputError, match="not a positive number of bytes"):
         hccl_test_tool.parse_size(text)
 
@@ -65,13 +65,13 @@ def test_program() -> None:
     (CollectiveOptions(begin="1M", end="8K"), "sizes: end (8192 bytes) is smaller than begin (1048576 bytes)"),
     (CollectiveOptions(end="64MB"), "size '64MB' is not a positive number of bytes with an optional K, M or G"),
 ])
-def test_refused_options(options: CollectiveOptions, message: str) -> None:
+def test_invalid_options_are_rejected(options: CollectiveOptions, message: str) -> None:
     with pytest.raises(InputError) as caught:
         hccl_test_tool.validate(options, 16)
     assert caught.value.message == message
 
 
-def test_good_options() -> None:
+def test_valid_options() -> None:
     hccl_test_tool.validate(CollectiveOptions(root=15), 16)
 
 
@@ -97,12 +97,12 @@ def test_expected_sizes(operation: str, ranks: int, begin: int, end: int, factor
 @pytest.mark.parametrize(("begin", "end", "factor", "step"), [
     (100, 200, None, 0), (1, 5, None, None), (1, 1000000, None, 1), (1, 10, 1.2, None),
 ])
-def test_sizes_without_end(begin: int, end: int, factor: "float | None", step: "int | None") -> None:
-    with pytest.raises(InputError, match="would not end in reasonable time"):
+def test_sizes_that_take_too_long_are_rejected(begin: int, end: int, factor: "float | None", step: "int | None") -> None:
+    with pytest.raises(InputError, match="would not finish the sizes from .* in reasonable time"):
         hccl_test_tool.expected_sizes("all_reduce", 2, begin, end, factor=factor, step=step)
 
 
-def test_parse_good() -> None:
+def test_parse_good_output() -> None:
     report = hccl_test_tool.parse(GOOD)
     assert report.banner == (4096, 16384, 5, 2)
     assert report.rows == (
@@ -111,18 +111,18 @@ def test_parse_good() -> None:
     assert (report.rank_failures, report.errors, report.failures, report.warnings, report.unverified) == ((), (), (), (), False)
 
 
-def test_parse_the_manuals_layout() -> None:
+def test_parse_layout_of_the_manual() -> None:
     text = "data_size(Bytes): |   avg_time(us): | alg_bandwidth(GB/s): | check_result:\n"
     text += "4096              |      30.50    |       0.12508        | success\n"
     assert hccl_test_tool.parse(text).rows == (HcclRow(4096, 30.5, 0.12508, "success"),)
 
 
-def test_parse_nothing() -> None:
+def test_parse_empty_output() -> None:
     report = hccl_test_tool.parse("")
     assert (report.banner, report.rows) == (None, ())
 
 
-def test_parse_glued_lines() -> None:
+def test_parse_lines_without_line_breaks() -> None:
     text = ("total err is 1total err is 1\nlocal rank_id 1, check result failed, 4096              | 30.50          | 0.13430              | failed"
             "4096              | 30.50          | 0.13430              | success8192 | 31.00 | 0.26426 | NULL\n")
     report = hccl_test_tool.parse(text)
@@ -130,13 +130,13 @@ def test_parse_glued_lines() -> None:
     assert report.rank_failures == (RankFailure(1, 4096),)
 
 
-def test_parse_older_and_cut_rank_lines() -> None:
+def test_parse_old_and_truncated_rank_lines() -> None:
     report = hccl_test_tool.parse("rank id 3, check result failed\nlocal rank_id 2, check result failed, 81\n")
     assert report.rank_failures == (RankFailure(3, None), RankFailure(2, None))
     assert report.rows == ()
 
 
-def test_warnings_once_each() -> None:
+def test_warnings_are_reported_once() -> None:
     line = "Warning: The -o,--op <sum/prod/min/max> option does not take effect. Check the cmd parameter.\n"
     assert hccl_test_tool.parse(line * 3 + GOOD).warnings == (line.strip(),)
 
@@ -149,11 +149,11 @@ def test_warnings_once_each() -> None:
     (GOOD.replace("30.50 ", "-nan  "), "no_measurement: no time was measured for 4096 bytes (time nan)"),
     (GOOD.replace("30.50", "0.00 "), "no_measurement: no time was measured for 4096 bytes (time 0.0)"),
     (GOOD.replace("30.50", "inf  "), "no_measurement: no time was measured for 4096 bytes (time inf)"),
-    ("", "no_table: the output holds no row of the result table"),
+    ("", "no_table: the output contains no row of the result table"),
     (GOOD.rsplit("16384 ", 1)[0], "rows_missing: 1 of 3 sizes have no row, the first is 16384 bytes"),
-    (GOOD + "32768 | 33.00 | 0.99297 | success\n", "unexpected_rows: rows for 32768 bytes do not fit what was asked for"),
-    (GOOD + "16384 | 33.00 | 0.99297 | success\n", "unexpected_rows: rows for [4096, 8192, 16384, 16384] bytes do not fit what was asked for"),
-    (GOOD.replace("success", "NULL"), "not_checked: the results were not checked, though a check was asked for"),
+    (GOOD + "32768 | 33.00 | 0.99297 | success\n", "unexpected_rows: the rows for 32768 bytes do not belong to the requested sizes"),
+    (GOOD + "16384 | 33.00 | 0.99297 | success\n", "unexpected_rows: the rows for [4096, 8192, 16384, 16384] bytes do not belong to the requested sizes"),
+    (GOOD.replace("success", "NULL"), "not_checked: the results were not checked, although a check was requested"),
     ("Warning: The calculation result overflows, No verification is performed.\n" + GOOD.replace("success", "NULL"), "ok"),
     ("Warning: The initdata overflows, No verification is performed.\n" + GOOD.replace("success", "NULL"), "ok"),
     (GOOD + "Get ddr memory info failed.", "tool_failed: Get ddr memory info failed."),
@@ -176,15 +176,15 @@ def test_judge_exit_status() -> None:
     assert verdict(GOOD, rc=None) == "ok"
 
 
-def test_judge_stopped() -> None:
+def test_judge_run_that_timed_out() -> None:
     assert verdict(GOOD.rsplit("16384 ", 1)[0], rc=-9, timed_out=True) == "timed_out: 2 of 3 sizes were measured when the run was stopped"
 
 
 def test_judge_log_of_unknown_sizes() -> None:
-    assert verdict(GOOD, expected=()) == "rows_missing: 3 row(s), but the log does not tell which sizes were asked for"
+    assert verdict(GOOD, expected=()) == "rows_missing: the log has 3 row(s), but does not contain the requested sizes"
 
 
-def test_failed_on_standard_error() -> None:
+def test_failed_line_on_standard_error() -> None:
     assert verdict(GOOD, stderr="something failed\n") == "tool_failed: something failed"
     harmless = "X11 forwarding request failed on channel 0\n[h1:187] plm:rsh: Warning: setpgid(191,191) failed in parent with errno=13\n"
     assert verdict(GOOD, stderr=harmless) == "ok"
@@ -221,7 +221,7 @@ def test_samples() -> None:
     ]
 
 
-def test_samples_do_not_trust_the_printed_bandwidth() -> None:
+def test_samples_ignore_the_printed_bandwidth() -> None:
     gib = hccl_test_tool.parse("67108864 | 2630.20 | 23.76245 | success\n")
     assert hccl_test_tool.samples(gib, "all_gather", 8, None) == [
         {"size_bytes": 67108864, "check": "success", "time_us": 2630.2, "algbw_gbyte_s": 25.5147, "busbw_gbyte_s": 22.3254},

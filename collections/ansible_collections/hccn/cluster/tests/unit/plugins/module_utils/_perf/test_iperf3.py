@@ -12,7 +12,7 @@ from ansible_collections.hccn.cluster.plugins.module_utils._perf.perftest_option
 
 
 def document(error=None, received=9.5e9, **sums):
-    """As iperf3 3.12 and 3.18 print it, with the parts that count."""
+    """Return the relevant parts of the document of iperf3 3.12 and 3.18."""
     found = {
         "start": {"connected": [{"socket": 5}], "version": "iperf 3.12", "test_start": {"protocol": "TCP", "num_streams": 1, "blksize": 131072, "duration": 2}},
         "intervals": [],
@@ -26,11 +26,11 @@ def finished(printed, rc=0, stderr="", timed_out=False):
     return Result(("iperf3", "-c", "10.0.0.12"), rc, text, stderr, timed_out, 0.0, 3.0)
 
 
-def test_what_arrived_counts():
+def test_received_bandwidth_is_returned():
     assert Iperf3(Options()).samples(finished(document())) == [{"size_bytes": 131072, "bandwidth_gbit_s": 9.5}]
 
 
-def test_both_directions_together():
+def test_bandwidth_of_both_directions_is_added():
     both = document(sum_received_bidir_reverse={"bits_per_second": 4.25e9})
     assert Iperf3(Options(bidirectional=True)).samples(finished(both)) == [{"size_bytes": 131072, "bandwidth_gbit_s": 13.75}]
 
@@ -50,14 +50,14 @@ def test_command_lines():
 @pytest.mark.parametrize("options, message", [
     (Options(measure="latency"), "iperf3 measures bandwidth only"),
     (Options(all_sizes=True), "iperf3 measures one size at a time"),
-    (Options(iterations=5), "iterations means nothing to iperf3, which measures TCP"),
-    (Options(mtu=4096, gid_index=3), "mtu and gid_index mean nothing to iperf3, which measures TCP"),
-    (Options(qps=129), "qps is 129, but iperf3 takes 1 to 128 (-P)"),
-    (Options(size_bytes=1048577), "size_bytes is 1048577, but iperf3 takes 1 to 1048576 (-l)"),
-    (Options(source_port=80), "source_port is 80, but iperf3 takes 1024 to 65535 (--cport)"),
-    (Options(duration_s=0), "duration_s is 0, but iperf3 takes 1 to 86400 (-t)"),
+    (Options(iterations=5), "iterations has no effect with iperf3, which measures TCP"),
+    (Options(mtu=4096, gid_index=3), "mtu and gid_index have no effect with iperf3, which measures TCP"),
+    (Options(qps=129), "qps is 129, but iperf3 accepts 1 to 128 (-P)"),
+    (Options(size_bytes=1048577), "size_bytes is 1048577, but iperf3 accepts 1 to 1048576 (-l)"),
+    (Options(source_port=80), "source_port is 80, but iperf3 accepts 1024 to 65535 (--cport)"),
+    (Options(duration_s=0), "duration_s is 0, but iperf3 accepts 1 to 86400 (-t)"),
 ])
-def test_what_iperf3_does_not_measure(options, message):
+def test_unsupported_options_are_rejected(options, message):
     with pytest.raises(InputError) as raised:
         Iperf3(options)
     assert raised.value.message == message
@@ -82,14 +82,14 @@ def test_what_iperf3_does_not_measure(options, message):
     (finished(document(received=0.0)), "no_traffic", False, False),
     (finished({"start": {}, "end": {}}), "unexpected_output", False, False),
 ])
-def test_what_a_failed_run_is_called(result, code, again, one_end):
+def test_failure_codes(result, code, again, one_end):
     tool = Iperf3(Options())
     with pytest.raises(HccnError) as raised:
         tool.samples(result)
     assert (raised.value.code, tool.may_retry(raised.value), tool.of_one_end(raised.value)) == (code, again, one_end)
 
 
-def test_the_tool_as_the_runner_sees_it():
+def test_interface_of_the_pair_runner():
     tool = Iperf3(Options(duration_s=2), "3.12")
     assert tool.describe() == {"tool": {"name": "iperf3", "version": "3.12"}, "operation": "write", "measure": "bandwidth", "options": {"duration_s": 2}}
     assert (tool.port(7), tool.cleanup(0), tool.reset(0), tool.failure(finished(document()))) == (5208, (), None, None)
@@ -97,5 +97,5 @@ def test_the_tool_as_the_runner_sees_it():
 
 
 @pytest.mark.parametrize("text, version", [("iperf 3.12 (cJSON 1.7.15)\nLinux n1\n", "3.12"), ("", ""), ("bash: no\n", "")])
-def test_version(text, version):
+def test_parse_version(text, version):
     assert iperf3.parse_version(text) == version

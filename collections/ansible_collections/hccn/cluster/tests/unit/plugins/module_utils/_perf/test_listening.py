@@ -21,7 +21,7 @@ ROWS_6 = "   0: %s:4853 %s:0000 0A 00000000:00000000 00:00000000 00000000     0 
     (HEADING + ROWS, 18515, {1002}), (HEADING + ROWS, 8080, {1001}), (HEADING + ROWS, 22, set()), (HEADING, 18515, set()), ("", 18515, set()),
     (HEADING + ROWS_6, 18515, {1004}), (HEADING + ROWS + "   3: cut", 18515, {1002}),
 ])
-def test_who_listens(text, port, inodes):
+def test_listening_inodes_of_a_table(text, port, inodes):
     assert listening.listening(text, port) == inodes
 
 
@@ -37,7 +37,7 @@ def process(proc, pid, group, inodes=(), table=None):
         (folder / "net/tcp").write_text(table)
 
 
-def test_only_the_servers_own_socket_counts(tmp_path):
+def test_sockets_of_other_processes_do_not_count(tmp_path):
     process(tmp_path, 70, 70, [1001], HEADING + ROWS)
     process(tmp_path, 71, 71, [1002], HEADING + ROWS)
     process(tmp_path, 72, 72, [], HEADING + ROWS)
@@ -46,7 +46,7 @@ def test_only_the_servers_own_socket_counts(tmp_path):
     assert [listening.listens(pid, 18515, str(tmp_path)) for pid in (70, 71, 72, 74, 99)] == [False, True, True, False, False]
 
 
-def test_a_real_socket():
+def test_real_listening_socket():
     with socket.socket() as server:
         server.bind(("127.0.0.1", 0))
         port = server.getsockname()[1]
@@ -60,7 +60,7 @@ FAMILIES = [(socket.AF_INET, "127.0.0.1")] + [(socket.AF_INET6, "::")] * os.path
 
 
 @pytest.mark.parametrize("family, address", FAMILIES)
-def test_the_kernel_tells_the_same_in_two_ways(family, address):
+def test_netlink_and_proc_return_the_same_sockets(family, address):
     with socket.socket(family) as server:
         server.bind((address, 0))
         port = server.getsockname()[1]
@@ -72,9 +72,9 @@ def test_the_kernel_tells_the_same_in_two_ways(family, address):
         assert listening.by_netlink(family, port) in ({inode}, None)
 
 
-def test_a_kernel_without_an_answer(monkeypatch):
+def test_proc_is_read_without_netlink(monkeypatch):
     monkeypatch.setattr(listening, "by_netlink", lambda _family, _port: None)
-    test_a_real_socket()
+    test_real_listening_socket()
 
 
 TABLE = """  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode
@@ -97,8 +97,8 @@ TABLE6 = """  sl  local_address                         remote_address          
     ("10.0.0.8", 0x4854, ["a process that cannot be seen from here of the user 1003"]),
     ("10.0.0.7", 0x4855, ["a process that cannot be seen from here of the user 1004"]), ("fe80::1%eth0", 0x4855, []),
 ])
-def test_who_is_in_the_way(tmp_path, monkeypatch, address, port, shown):
-    """Of other addresses, of connections and of other ports nobody is named."""
+def test_listeners_that_occupy_an_address(tmp_path, monkeypatch, address, port, shown):
+    """Listeners on other addresses and ports, and connections, are not returned."""
     monkeypatch.setattr(listening, "_user", lambda uid: {0: "root"}.get(uid, str(uid)))
     (tmp_path / "self/net").mkdir(parents=True)
     (tmp_path / "self/net/tcp").write_text(TABLE)

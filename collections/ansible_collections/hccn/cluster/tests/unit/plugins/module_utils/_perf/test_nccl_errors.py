@@ -1,4 +1,4 @@
-"""Every known text of nccl-tests and NCCL, and nvidia-smi's table of processes."""
+"""Every known error text of nccl-tests and NCCL, and the process list of nvidia-smi."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ from ansible_collections.hccn.cluster.plugins.module_utils._perf.nccl_errors imp
     ("n1: Test timeout (60s) common.cu:1", "test_timeout"),
     ("ssh: connect to host n2 port 22: No route to host", "host_unreachable"),
 ])
-def test_one_text(text: str, code: str) -> None:
+def test_each_known_text(text: str, code: str) -> None:
     for found in (find_errors(text), find_errors("", text)):
         assert [error.code for error in found] == [code]
         assert found[0].hint
         assert found[0].message == text.splitlines()[0]
 
 
-def test_nothing() -> None:
+def test_good_output_has_no_errors() -> None:
     assert find_errors("# Out of bounds values : 0 OK\n", "") == []
 
 
@@ -60,24 +60,24 @@ def smi(folder: Path, script: str) -> str:
 
 
 def test_idle_gpus(tmp_path: Path) -> None:
-    nvidia_smi.refuse_work(smi(tmp_path, "echo"))
-    nvidia_smi.refuse_work(str(tmp_path / "none"))
+    nvidia_smi.refuse_if_busy(smi(tmp_path, "echo"))
+    nvidia_smi.refuse_if_busy(str(tmp_path / "none"))
 
 
 @pytest.mark.parametrize(("script", "code", "message"), [
-    ("echo '12, /usr/bin/python3, x'; echo '13, [N/A]'", "device_busy", "the GPUs are at work: pid 12 (/usr/bin/python3, x), pid 13 ([N/A])"),
-    ("echo 'NVIDIA-SMI has failed'; exit 9", "busy_unknown", "whether the GPUs are at work cannot be told: NVIDIA-SMI has failed"),
-    ("exit 9", "busy_unknown", "whether the GPUs are at work cannot be told: nvidia-smi does not answer"),
+    ("echo '12, /usr/bin/python3, x'; echo '13, [N/A]'", "device_busy", "the GPUs are busy: pid 12 (/usr/bin/python3, x), pid 13 ([N/A])"),
+    ("echo 'NVIDIA-SMI has failed'; exit 9", "busy_unknown", "nvidia-smi does not report whether the GPUs are busy: NVIDIA-SMI has failed"),
+    ("exit 9", "busy_unknown", "nvidia-smi does not report whether the GPUs are busy: it does not answer"),
 ])
-def test_gpus_at_work(tmp_path: Path, script: str, code: str, message: str) -> None:
+def test_busy_or_unknown_gpus_are_refused(tmp_path: Path, script: str, code: str, message: str) -> None:
     with pytest.raises(HccnError) as caught:
-        nvidia_smi.refuse_work(smi(tmp_path, script))
+        nvidia_smi.refuse_if_busy(smi(tmp_path, script))
     assert (caught.value.code, caught.value.message) == (code, message)
 
 
-def test_an_nvidia_smi_that_is_no_program(tmp_path: Path) -> None:
+def test_nvidia_smi_that_cannot_be_executed(tmp_path: Path) -> None:
     path = tmp_path / "nvidia-smi"
     path.write_text("")
     with pytest.raises(HccnError) as caught:
-        nvidia_smi.refuse_work(str(path))
+        nvidia_smi.refuse_if_busy(str(path))
     assert caught.value.code == "tool_not_executable"

@@ -1,4 +1,4 @@
-"""nccl-tests in the mechanism of the collective: where it is found, what is launched, what a record holds."""
+"""Runs of nccl-tests: the search for the program, the command, and the record."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ OPTIONS = NcclOptions(ranks_per_host=2, begin="1M", end="2M", iterations=5, warm
 
 @pytest.fixture
 def request_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> collective.Request:
-    """One that finds an mpirun which prints OUTPUT, and the program in a folder of its own."""
+    """A request with an mpirun that prints OUTPUT, and the program in a separate folder."""
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     monkeypatch.delenv("LD_LIBRARY_PATH", raising=False)
     monkeypatch.setattr(nccl_tests_tool, "CUDA_LIBRARIES", (str(tmp_path / "cuda"),))
@@ -39,7 +39,7 @@ def request_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> collective.
                               environment={"NCCL_IB_TC": "128", "OMPI_MCA_pml": "ob1"})
 
 
-def test_record(request_here: collective.Request) -> None:
+def test_record_of_a_run(request_here: collective.Request) -> None:
     record = collective.run(request_here).record
     command = [word for word in record["command"] if word != "--allow-run-as-root"]
     assert command[1:] == ["--oversubscribe", "-x", "NCCL_IB_TC", "-n", "2", request_here.folder + "/all_reduce_perf"] + (
@@ -55,21 +55,21 @@ def test_record(request_here: collective.Request) -> None:
 WRONG = OUTPUT.replace(" 0\n# Out of bounds values : 0 OK", " 3\n# Out of bounds values : 3 FAILED")
 
 
-def test_a_wrong_result_names_the_host_only_where_there_is_no_other(request_here: collective.Request) -> None:
-    """The program adds the wrong values of all ranks up."""
+def test_wrong_result_names_the_host_only_if_it_is_the_only_one(request_here: collective.Request) -> None:
+    """The program prints the sum of the wrong values of all ranks."""
     assert WRONG != OUTPUT
     Path(request_here.folder, "output").write_text(WRONG)
     record = collective.run(dataclasses.replace(request_here, names=("n1",))).record
     assert (record["error"]["code"], record["error"]["message"], record["context"]) == (
-        "check_failed", "3 value(s) arrived wrong for 2097152 bytes, in place, on n1", {"suspects": ["n1"]})
-    assert "adds up the wrong values of all ranks and names none" in record["error"]["hint"]
+        "check_failed", "3 value(s) were wrong for 2097152 bytes, in place, on n1", {"suspects": ["n1"]})
+    assert "prints the sum of all ranks" in record["error"]["hint"]
     log = collective.judge_log(dataclasses.replace(request_here, hosts=("a", "b")), WRONG, sizes_given=True).record
     assert (log["error"]["code"], log.get("context")) == ("check_failed", None)
 
 
-def test_ranks_that_did_not_take_part(request_here: collective.Request) -> None:
+def test_missing_ranks_are_an_error(request_here: collective.Request) -> None:
     Path(request_here.folder, "output").write_text(OUTPUT.replace("#  Rank  1 Group  0 Pid   2 on a device  1 [0x10] G\n", ""))
-    assert collective.run(request_here).record["error"]["message"] == "1 ranks took part, 2 were asked for"
+    assert collective.run(request_here).record["error"]["message"] == "1 ranks took part, but 2 were requested"
 
 
 def test_program_in_the_path(request_here: collective.Request) -> None:
@@ -77,20 +77,20 @@ def test_program_in_the_path(request_here: collective.Request) -> None:
     assert found == request_here.folder + "/all_reduce_perf"
 
 
-def test_program_that_is_nowhere() -> None:
+def test_missing_program() -> None:
     with pytest.raises(HccnError) as caught:
         collective.find_program(collective.Request(OPTIONS, folder="/nowhere", tool=NCCL_TESTS))
     assert (caught.value.code, caught.value.message) == ("nccl_tests_missing", "no such program: /nowhere/build/all_reduce_perf, /nowhere/all_reduce_perf")
 
 
-def test_variables_of_the_other_tool_are_refused() -> None:
-    with pytest.raises(InputError, match="HCCL_BUFFSIZE is not passed on"):
+def test_variables_of_the_other_tool_are_rejected() -> None:
+    with pytest.raises(InputError, match="HCCL_BUFFSIZE is not allowed"):
         collective.validate(collective.Request(OPTIONS, environment={"HCCL_BUFFSIZE": "200"}, tool=NCCL_TESTS))
 
 
-def test_a_log_warns_of_sizes_left_out(tmp_path: Path) -> None:
+def test_log_with_omitted_sizes_has_a_warning(tmp_path: Path) -> None:
     path = tmp_path / "log"
     path.write_text("#\n# Reducing maxBytes to 2097152 due to memory limitation\n" + OUTPUT)
     outcome = collective.judge_log_file(collective.Request(OPTIONS, tool=NCCL_TESTS), str(path), sizes_given=False)
     assert (outcome.failed, outcome.record["hosts"]) == (False, ["a"])
-    assert outcome.warnings == ("the GPU's memory allows 2097152 bytes at most, larger sizes were left out",)
+    assert outcome.warnings == ("the memory of the GPU allows at most 2097152 bytes, so larger sizes were not measured",)

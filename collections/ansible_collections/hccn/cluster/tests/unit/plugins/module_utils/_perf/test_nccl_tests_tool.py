@@ -1,4 +1,4 @@
-"""Command lines of nccl-tests, the judge, and the record's samples."""
+"""nccl-tests: command lines, the judgement of its output, and the samples of the record."""
 
 from __future__ import annotations
 
@@ -39,16 +39,16 @@ def test_arguments(options: NcclOptions, line: str) -> None:
     (NcclOptions(gpus_per_process=0), "gpus_per_process is 0, it must divide ranks_per_host (8)"),
     (NcclOptions(factor=1), "sizes.factor is 1, it must be 2 or more"),
     (NcclOptions(root=6), "root is 6, but the ranks are 0 to 5"),
-    (NcclOptions("hypercube"), "hypercube is skipped over 6 ranks, it needs a power of 2"),
+    (NcclOptions("hypercube"), "hypercube needs a number of ranks that is a power of 2, not 6"),
     (NcclOptions(begin="2M", end="1M"), "sizes: end (1048576 bytes) is smaller than begin (2097152 bytes)"),
 ])
-def test_refused(options: NcclOptions, message: str) -> None:
+def test_invalid_options_are_rejected(options: NcclOptions, message: str) -> None:
     with pytest.raises(InputError) as caught:
         nccl_tests_tool.validate(options, 6)
     assert caught.value.message == message
 
 
-def test_options_of_another_tool_mean_one_gpu() -> None:
+def test_one_gpu_per_process_by_default() -> None:
     assert nccl_tests_tool.gpus_per_process(CollectiveOptions()) == 1
 
 
@@ -56,12 +56,12 @@ def test_expected_sizes() -> None:
     assert nccl_tests_tool.expected_sizes(8, 100, 3) == [8, 24, 72]
 
 
-def test_good() -> None:
+def test_good_run() -> None:
     assert code(GOOD) is None
     assert code(GOOD, rc=None, expected=None) is None
 
 
-def test_sizes_that_were_moved_down() -> None:
+def test_rounded_sizes_match_the_requested_ones() -> None:
     rows = (NcclRow(1048464, "float", WAY, WAY), NcclRow(2097152, "float", WAY, WAY))
     assert code(replace(GOOD, rows=rows), operation="all_gather") is None
     assert code(replace(GOOD, rows=rows)) == "rows_missing"
@@ -89,29 +89,29 @@ def test_sizes_that_were_moved_down() -> None:
     ({"errors": (HccnError("rank_crashed", "m"), HccnError("cuda_error", "m"))}, 255, "cuda_error"),
     ({"errors": (HccnError("rank_crashed", "m"),), "wrong": 1}, 7, "check_failed"),
 ])
-def test_bad(changes: "dict[str, object]", rc: int, found: "str | None") -> None:
+def test_failed_runs(changes: "dict[str, object]", rc: int, found: "str | None") -> None:
     assert code(replace(GOOD, **changes), rc) == found
 
 
-def test_stopped() -> None:
+def test_run_that_timed_out() -> None:
     assert code(replace(GOOD, rows=ROWS[:1], finished=False), rc=None, timed_out=True) == "timed_out"
 
 
-def test_not_checked_on_purpose() -> None:
+def test_run_without_check_is_good() -> None:
     assert code(replace(GOOD, rows=(NcclRow(1048576, "float", replace(WAY, wrong=None), None), ROWS[1])), check=False) is None
 
 
-def test_the_sentence_about_wrong_values() -> None:
+def test_message_about_wrong_values() -> None:
     rows = (NcclRow(1048576, "float", WAY, replace(WAY, wrong=2.0)), NcclRow(2097152, "float", replace(WAY, wrong=48.0), WAY))
     assert judge(replace(GOOD, rows=rows, wrong=None), NcclOptions(), 8, SIZES).message == (
-        "50 value(s) arrived wrong for 1048576, 2097152 bytes, out of place and in place")
-    assert judge(replace(GOOD, wrong=4), NcclOptions(), 8, SIZES).message == "4 value(s) arrived wrong"
+        "50 value(s) were wrong for 1048576, 2097152 bytes, out of place and in place")
+    assert judge(replace(GOOD, wrong=4), NcclOptions(), 8, SIZES).message == "4 value(s) were wrong"
 
 
-def test_other_numbers_of_ranks() -> None:
-    assert nccl_tests_tool.others(GOOD, 8) is None
-    assert nccl_tests_tool.others(replace(GOOD, ranks=None), 8) is None
-    assert nccl_tests_tool.others(GOOD, 16).message == "8 ranks took part, 16 were asked for"
+def test_different_number_of_ranks() -> None:
+    assert nccl_tests_tool.rank_mismatch(GOOD, 8) is None
+    assert nccl_tests_tool.rank_mismatch(replace(GOOD, ranks=None), 8) is None
+    assert nccl_tests_tool.rank_mismatch(GOOD, 16).message == "8 ranks took part, but 16 were requested"
 
 
 @pytest.mark.parametrize(("operation", "ranks", "factor"), [
@@ -135,6 +135,6 @@ def test_samples() -> None:
     ]
 
 
-def test_hypercube_counts_what_leaves() -> None:
+def test_bandwidth_of_hypercube_counts_sent_data() -> None:
     sample = nccl_tests_tool.samples(replace(GOOD, rows=(NcclRow(8192, "float", Measured(40.0, 0.18, 0.18, 0.0), None),)), "hypercube", 8, None)[0]
     assert (sample["algbw_gbyte_s"], sample["busbw_gbyte_s"]) == (0.1792, 0.1792)

@@ -10,7 +10,7 @@ from ansible_collections.hccn.cluster.plugins.module_utils._device.rdma_sysfs im
 from ansible_collections.hccn.cluster.plugins.module_utils._perf import perftest, perftest_report
 from ansible_collections.hccn.cluster.plugins.module_utils._perf.perftest import Perftest
 from ansible_collections.hccn.cluster.plugins.module_utils._perf.perftest_options import Options
-from ansible_collections.hccn.cluster.plugins.module_utils._perf.perftest_report import Asked
+from ansible_collections.hccn.cluster.plugins.module_utils._perf.perftest_report import RequestedTest
 from ansible_collections.hccn.cluster.plugins.module_utils._perf.rdma_device import RdmaDevice
 
 RULE = "-" * 87 + "\n"
@@ -25,7 +25,7 @@ LAT_TABLE = (
 )
 END = RdmaDevice(RdmaPort("mlx5_2", 1, "ens4f0", "ACTIVE", "LinkUp", None, 200.0, "Ethernet", (Gid(3, "x", "RoCE v2", "10.0.0.11", "ens4f0"),),
                None, None, None, None, "/dev/infiniband/uverbs0"), 3)
-ASKED = Asked(Options("write", size_bytes=65536, iterations=1000), "mlx5_2", 3, "Ethernet")
+REQUESTED = RequestedTest(Options("write", size_bytes=65536, iterations=1000), "mlx5_2", 3, "Ethernet")
 LOST_PEER = "ethernet_read_keys: Couldn't read remote address\n Unable to read to socket/rdma_cm\n "
 
 
@@ -50,26 +50,26 @@ def report(table=BW_HEADING + BW_ROW, **changes):
     return finished(header(**changes) + table + RULE)
 
 
-def code_of(result, asked=ASKED):
+def code_of(result, requested=REQUESTED):
     with pytest.raises(HccnError) as raised:
-        perftest_report.judged(result, asked)
+        perftest_report.judged(result, requested)
     return raised.value.code
 
 
 @pytest.mark.parametrize("lines", [OLD, NEW])
 def test_bandwidth_of_both_releases(lines):
-    (row,) = perftest_report.judged(report(lines=lines), ASKED)
+    (row,) = perftest_report.judged(report(lines=lines), REQUESTED)
     assert row.as_sample() == {"size_bytes": 65536, "iterations": 1000, "bandwidth_gbit_s": 90.5}
 
 
 @pytest.mark.parametrize("lines", [OLD, NEW])
 def test_latency_of_both_releases(lines):
-    asked = Asked(Options("send", "latency", size_bytes=2), "mlx5_2")
-    (row,) = perftest_report.judged(report(LAT_TABLE, title="Send Latency", lines=lines), asked)
+    requested = RequestedTest(Options("send", "latency", size_bytes=2), "mlx5_2")
+    (row,) = perftest_report.judged(report(LAT_TABLE, title="Send Latency", lines=lines), requested)
     assert row.as_sample() == {"size_bytes": 2, "iterations": 1000, "latency_us": {"min": 1.7, "max": 13.2, "typical": 1.83, "avg": 1.82, "p99": 1.91}}
 
 
-def test_settings_are_read_pair_by_pair():
+def test_parse_settings():
     found = perftest_report.parse(header(lines=NEW, qps=2) + BW_HEADING + BW_ROW)
     assert (found.program, found.bidirectional) == ("ib_write_bw", False)
     assert [found.number(name) for name in ("Number of qps", "Mtu", "Using DDP", "Nothing")] == [2, 4096, None, None]
@@ -79,54 +79,54 @@ def test_settings_are_read_pair_by_pair():
         "Link type": "Ethernet", "GID index": "3", "Max inline data": "0[B]", "rdma_cm QPs": "OFF", "Data ex. method": "Ethernet"}
 
 
-@pytest.mark.parametrize("result, asked, difference", [
-    (report(title="RDMA_Read BW"), ASKED, "test ib_read_bw, not ib_write_bw"),
-    (report(title="RDMA_Write Bidirectional BW"), ASKED, "bidirectional True, not False"),
-    (report(device="mlx5_3"), ASKED, "device mlx5_3, not mlx5_2"),
-    (report(link="IB"), ASKED, "link type IB, not Ethernet"),
-    (report(gid=1), ASKED, "gid_index 1, not 3"),
-    (report(qps=4), ASKED, "qps 4, not 1"),
-    (report(mtu=1024), Asked(Options(mtu=4096), "mlx5_2"), "mtu 1024, not 4096"),
-    (report(BW_HEADING + BW_ROW.replace("65536 ", "32768 ")), ASKED, "sizes 32768, not 65536"),
-    (report(BW_HEADING + BW_ROW.replace(" 1000 ", " 100  ")), ASKED, "100 iterations, not 1000"),
-    (report(), Asked(Options(all_sizes=True), "mlx5_2"), "sizes 65536, not 2 to 8388608 (23)"),
-    (report(BW_HEADING + BW_ROW.replace("90.50", "10787.97")), ASKED,
-     "10788 Gbit/s, but 0.172615 million messages a second of 65536 bytes (90.5 Gbit/s)"),
+@pytest.mark.parametrize("result, requested, difference", [
+    (report(title="RDMA_Read BW"), REQUESTED, "test ib_read_bw, not ib_write_bw"),
+    (report(title="RDMA_Write Bidirectional BW"), REQUESTED, "bidirectional True, not False"),
+    (report(device="mlx5_3"), REQUESTED, "device mlx5_3, not mlx5_2"),
+    (report(link="IB"), REQUESTED, "link type IB, not Ethernet"),
+    (report(gid=1), REQUESTED, "gid_index 1, not 3"),
+    (report(qps=4), REQUESTED, "qps 4, not 1"),
+    (report(mtu=1024), RequestedTest(Options(mtu=4096), "mlx5_2"), "mtu 1024, not 4096"),
+    (report(BW_HEADING + BW_ROW.replace("65536 ", "32768 ")), REQUESTED, "sizes 32768, not 65536"),
+    (report(BW_HEADING + BW_ROW.replace(" 1000 ", " 100  ")), REQUESTED, "100 iterations, not 1000"),
+    (report(), RequestedTest(Options(all_sizes=True), "mlx5_2"), "sizes 65536, not 2 to 8388608 (23)"),
+    (report(BW_HEADING + BW_ROW.replace("90.50", "10787.97")), REQUESTED,
+     "10788 Gbit/s, but 0.172615 million messages per second of 65536 bytes (90.5 Gbit/s)"),
 ])
-def test_what_exit_status_0_hides(result, asked, difference):
+def test_differences_from_the_requested_test_are_errors(result, requested, difference):
     with pytest.raises(HccnError) as raised:
-        perftest_report.judged(result, asked)
-    assert (raised.value.code, raised.value.message) == ("options_differ", "something else than asked for was measured: " + difference)
+        perftest_report.judged(result, requested)
+    assert (raised.value.code, raised.value.message) == ("options_differ", "perftest did not measure what was requested: " + difference)
 
 
-def test_what_was_left_to_perftest_is_not_judged():
-    rows = perftest_report.judged(report(gid=0, mtu=1024, link="IB"), Asked(Options(), "mlx5_2"))
+def test_defaults_of_perftest_are_not_compared():
+    rows = perftest_report.judged(report(gid=0, mtu=1024, link="IB"), RequestedTest(Options(), "mlx5_2"))
     assert [row.bandwidth_gbit_s for row in rows] == [90.5]
 
 
-def test_iterations_of_all_queue_pairs_together():
+def test_iterations_are_summed_over_queue_pairs():
     (row,) = perftest_report.judged(report(BW_HEADING + BW_ROW.replace(" 1000 ", " 4000 "), qps=4),
-                                    Asked(Options(iterations=1000, qps=4), "mlx5_2"))
+                                    RequestedTest(Options(iterations=1000, qps=4), "mlx5_2"))
     assert row.iterations == 4000
 
 
 def test_all_sizes():
     table = BW_HEADING + "".join(" %-10d 5           0.080342            0.079452            0.000000\n" % 2 ** power for power in range(1, 24))
-    rows = perftest_report.judged(report(table), Asked(Options(all_sizes=True, iterations=5), "mlx5_2"))
+    rows = perftest_report.judged(report(table), RequestedTest(Options(all_sizes=True, iterations=5), "mlx5_2"))
     assert (len(rows), rows[0].size_bytes, rows[-1].size_bytes) == (23, 2, 8388608)
 
 
-def test_by_duration():
+def test_run_by_duration():
     row = " 65536      335           0.000000            0.057275            0.000109\n"
     text = " WARNING: BW peak won't be measured in this run.\n" + header() + BW_HEADING + row
-    (row,) = perftest_report.judged(finished(text), Asked(Options(duration_s=3, size_bytes=65536), "mlx5_2", 3))
+    (row,) = perftest_report.judged(finished(text), RequestedTest(Options(duration_s=3, size_bytes=65536), "mlx5_2", 3))
     assert row.as_sample() == {"size_bytes": 65536, "iterations": 335, "bandwidth_gbit_s": 0.057275}
 
 
-def test_stray_lines_on_standard_error():
+def test_harmless_lines_on_standard_error_are_ignored():
     good = report()
     noisy = finished(good.stdout, "Device not recognized to implement inline feature. Disabling it\nConflicting CPU frequency values detected: 1 != 2.\n")
-    assert perftest_report.judged(noisy, ASKED)[0].bandwidth_gbit_s == 90.5
+    assert perftest_report.judged(noisy, REQUESTED)[0].bandwidth_gbit_s == 90.5
 
 
 @pytest.mark.parametrize("result, code", [
@@ -163,7 +163,7 @@ def test_stray_lines_on_standard_error():
     (finished(header() + BW_HEADING), "no_rows"),
     (report(BW_HEADING + BW_ROW.replace("90.50", "0.00 ")), "no_traffic"),
 ])
-def test_what_a_failed_test_is_called(result, code):
+def test_failure_codes(result, code):
     assert code_of(result) == code
 
 
@@ -176,25 +176,25 @@ RETRIES = "transport retry counter exceeded (status 12, syndrome 0x81)"
     ("Failed status-transport retry counter exceeded (12): wr_id 0 syndrom 0x81", "retry_exceeded", RETRIES),
     ("Failed status 13: wr_id 3 syndrom 0x87", "receiver_not_ready", "RNR retry counter exceeded (status 13, syndrome 0x87)"),
     ("Failed status 9: wr_id 5 syndrom 0x0", "completion_error", "remote invalid request (status 9, syndrome 0x0)"),
-    ("Failed status 17: wr_id 5 syndrom 0xa", "completion_error", "unknown to this collection (status 17, syndrome 0xa)"),
+    ("Failed status 17: wr_id 5 syndrom 0xa", "completion_error", "unknown status (status 17, syndrome 0xa)"),
 ])
 def test_completion_errors_of_all_releases(line, code, message):
     error = perftest_report.error_of(finished(header(), " Completion with error at client\n %s\nscnt=128, ccnt=0\n" % line, 1))
     assert (error.code, error.message) == (code, "completion error: " + message)
 
 
-def test_the_words_of_a_failure_that_is_not_known():
+def test_unknown_failure_contains_its_first_line():
     error = perftest_report.error_of(finished(header(), " Something new\n", 3))
     assert error.message == "ib_write_bw ended with status 3: Something new"
 
 
-def test_a_heading_that_is_not_known():
+def test_unknown_heading_is_an_error():
     with pytest.raises(ParseError):
         perftest_report.parse(header() + BW_HEADING.replace("MsgRate[Mpps]", "Surprise"))
 
 
 @pytest.mark.parametrize("text, version", [("Version: 6.06\n", "6.06"), ("Version: 6.24.1\n", "6.24.1"), ("Usage:\n", "")])
-def test_version(text, version):
+def test_parse_version(text, version):
     assert perftest_report.parse_version(text) == version
 
 
@@ -211,17 +211,17 @@ def test_command_lines():
     assert tool.client(0, "10.0.0.12", 3) == other + ("10.0.0.12",)
 
 
-def test_another_way_through_the_fabric():
+def test_varied_options_use_another_path():
     tool = make_tool(Options(size_bytes=4096, qps=2), "6.06")
     assert (tool.varied({"qps": 4}).describe()["options"], tool.varied({}).describe()) == ({"size_bytes": 4096, "qps": 4}, tool.describe())
     assert tool.varied({"qps": 4}).client(0, "10.0.0.12", 0)[-4:] == ("-q", "4", "--report_gbits", "10.0.0.12")
     assert make_tool(Options("read", "latency")).varied({"qps": 4}).describe()["options"] == {}, "latency is measured with one queue pair"
     with pytest.raises(InputError) as raised:
         tool.varied({"source_port": 50000})
-    assert raised.value.message == "source_port means nothing to perftest, whose queue pairs choose it"
+    assert raised.value.message == "source_port has no effect with perftest, which chooses the source ports of its queue pairs itself"
 
 
-def test_what_is_told_of_an_end():
+def test_context_of_a_device():
     hardware = RdmaDevice(replace(END.port, pci_address="0000:17:00.0", driver="mlx5_core", firmware="28.39.1002"), 3)
     assert make_tool(rdma_devices={0: END, 1: hardware}).about(1) == {"driver": "mlx5_core", "firmware": "28.39.1002", "line_rate_gbit_s": 200.0}
     assert make_tool().about(0) == {}, "the rate of software RoCE is made up"
@@ -241,24 +241,24 @@ def test_infiniband_needs_no_gid():
 
 
 @pytest.mark.parametrize("options, message", [
-    (Options(iterations=4), "iterations is 4, but perftest takes 5 to 100000000 (-n)"),
-    (Options(size_bytes=2147483648), "size_bytes is 2147483648, but perftest takes 1 to 2147483647 (-s)"),
-    (Options(qps=16385), "qps is 16385, but perftest takes 1 to 16384 (-q)"),
-    (Options(gid_index=65), "gid_index is 65, but perftest takes 0 to 64 (-x)"),
-    (Options(traffic_class=256), "traffic_class is 256, but perftest takes 0 to 255 (--tclass)"),
-    (Options(mtu=1500), "mtu is 1500, but RDMA knows 256, 512, 1024, 2048, 4096 only"),
-    (Options("read", "latency", bidirectional=True), "latency is not measured in both directions at once"),
-    (Options("read", "latency", qps=2), "latency is measured with one queue pair only"),
-    (Options(all_sizes=True, duration_s=3), "all sizes cannot be measured with one size or a duration given"),
-    (Options("atomic"), "perftest knows the operations write, read, send and the measures bandwidth, latency"),
+    (Options(iterations=4), "iterations is 4, but perftest accepts 5 to 100000000 (-n)"),
+    (Options(size_bytes=2147483648), "size_bytes is 2147483648, but perftest accepts 1 to 2147483647 (-s)"),
+    (Options(qps=16385), "qps is 16385, but perftest accepts 1 to 16384 (-q)"),
+    (Options(gid_index=65), "gid_index is 65, but perftest accepts 0 to 64 (-x)"),
+    (Options(traffic_class=256), "traffic_class is 256, but perftest accepts 0 to 255 (--tclass)"),
+    (Options(mtu=1500), "mtu is 1500, but RDMA supports only 256, 512, 1024, 2048, 4096"),
+    (Options("read", "latency", bidirectional=True), "latency cannot be measured in both directions at once"),
+    (Options("read", "latency", qps=2), "latency can only be measured with one queue pair"),
+    (Options(all_sizes=True, duration_s=3), "all sizes cannot be measured if one size or a duration is given"),
+    (Options("atomic"), "perftest supports the operations write, read, send and the measures bandwidth, latency"),
 ])
-def test_what_perftest_would_refuse_or_not_mean(options, message):
+def test_invalid_options_are_rejected(options, message):
     with pytest.raises(InputError) as raised:
         perftest.validate(options)
     assert raised.value.message == message
 
 
-def test_the_tool_as_the_runner_sees_it():
+def test_interface_of_the_pair_runner():
     tool = make_tool(Options(size_bytes=65536, iterations=1000, bidirectional=False), "6.06")
     assert tool.describe() == {"tool": {"name": "ib_write_bw", "version": "6.06"}, "operation": "write", "measure": "bandwidth",
                                "options": {"size_bytes": 65536, "iterations": 1000}}
@@ -275,6 +275,6 @@ def test_the_tool_as_the_runner_sees_it():
     ("perftest_timeout", False, False), ("options_differ", False, False), ("tool_missing", False, True), ("memory_registration", False, True),
     ("peer_ended", False, False),
 ])
-def test_what_an_error_means_for_the_pair(code, again, one_end):
+def test_retries_and_side_of_an_error(code, again, one_end):
     error = HccnError(code, "x")
     assert (make_tool().may_retry(error), make_tool().of_one_end(error)) == (again, one_end)

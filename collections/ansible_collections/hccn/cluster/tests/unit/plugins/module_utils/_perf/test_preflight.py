@@ -20,7 +20,7 @@ def says(argv, timeout):
 
 @pytest.fixture
 def host(tmp_path, monkeypatch):
-    """A host on which programs can be put; its PATH holds nothing else."""
+    """A host whose PATH contains only the programs that the test installs."""
     folder = tmp_path / "bin"
     folder.mkdir()
     (tmp_path / "etc").mkdir()
@@ -37,10 +37,10 @@ def host(tmp_path, monkeypatch):
 
 
 def found(root, tools, run=says, **options):
-    return preflight.found_here({"tools": tools, "packages": {}, "addresses": [], "root": str(root), "fail_on": "never", **options}, run)
+    return preflight.inspect({"tools": tools, "packages": {}, "addresses": [], "root": str(root), "fail_on": "never", **options}, run)
 
 
-def test_a_host_that_has_all(host):
+def test_host_with_all_tools(host):
     root = host("dnf", "iperf3", "mpirun", "mpirun.openmpi", *SIX)
     (root / "etc/libibverbs.d").mkdir()
     (root / "etc/libibverbs.d/mlx5.driver").write_text("driver mlx5\n")
@@ -60,36 +60,36 @@ def test_a_host_that_has_all(host):
     ("yum", "yum", ["yum", "install", "--assumeyes", "perftest", "iperf3", "mpich", "openmpi", "rdma-core", "libibverbs"]),
     (None, None, []),
 ])
-def test_what_brings_what_is_missing(host, manager, name, command):
+def test_install_command_of_missing_tools(host, manager, name, command):
     root = host(*([manager] if manager else []))
     result = found(root, list(packages.TOOLS))
     assert (result["missing"], result["package_manager"], result["command"]) == (["perftest", "iperf3", "mpich", "openmpi", "rdma"], name, command)
     assert [problem["where"] for problem in result["problems"]] == ["perftest", "iperf3", "mpich", "openmpi", "rdma"]
 
 
-def test_how_it_is_told(host):
+def test_message_about_missing_tools(host):
     root = host("dnf", "ib_write_bw", "ib_write_lat", "ib_read_bw", "ib_read_lat", "ib_send_bw")
     result = found(root, ["perftest", "iperf3"], fail_on="error")
     assert result["failed"] is True
-    assert result["msg"] == "ib_send_lat is not there (dnf install --assumeyes perftest); iperf3 is not there (dnf install --assumeyes iperf3)"
+    assert result["msg"] == "ib_send_lat is not installed (dnf install --assumeyes perftest); iperf3 is not installed (dnf install --assumeyes iperf3)"
     assert result["tools"][0]["version"] == "6.24"
     (root / "bin/dnf").unlink()
-    assert found(root, ["iperf3"])["problems"][0]["hint"] == "install iperf3: openEuler 24.03 (LTS) has no package manager that is known here"
+    assert found(root, ["iperf3"])["problems"][0]["hint"] == "install iperf3: openEuler 24.03 (LTS) has no supported package manager (apt-get, dnf or yum)"
 
 
-def test_the_names_of_the_site(host):
+def test_package_names_of_the_site_take_precedence(host):
     root = host("dnf")
     result = found(root, ["perftest", "iperf3"], packages={"perftest": ["mlnx-perftest", "rdma-core"]})
     assert result["packages"] == ["mlnx-perftest", "rdma-core", "iperf3"]
     assert result["problems"][0]["hint"] == "dnf install --assumeyes mlnx-perftest rdma-core"
 
 
-def test_one_mpi_is_not_the_other(host):
+def test_mpich_and_openmpi_are_distinguished(host):
     root = host("apt-get", "mpirun")
     assert found(root, ["openmpi", "mpich"])["missing"] == ["openmpi"]
 
 
-def test_a_tool_that_does_not_start_has_no_version(host):
+def test_tool_that_does_not_start_has_no_version(host):
     def refuses(argv, timeout):
         raise HccnError("tool_not_executable", "no")
 
@@ -111,7 +111,7 @@ def rdma_device(root, state="4: ACTIVE"):
     (root / "dev/infiniband/uverbs0").write_text("")
 
 
-def test_the_addresses_of_perftest(host):
+def test_devices_for_the_addresses_of_perftest(host):
     root = host("dnf", "iperf3", *SIX)
     rdma_device(root)
     devices = found(root, ["perftest"], addresses=["10.0.0.11", "10.0.0.12"])["devices"]
@@ -119,20 +119,20 @@ def test_the_addresses_of_perftest(host):
         (0, "10.0.0.11", []), (1, "10.0.0.12", ["no_gid"])]
     assert devices[1]["errors"][0] == {
         "topic": "rdma", "code": "no_gid",
-        "message": "no RDMA device of this host has a RoCE v2 GID of 10.0.0.12 (there are mlx5_0 port 1 GID 3 (RoCE v2, 10.0.0.11))"}
+        "message": "no RDMA device of this host has a RoCE v2 GID of 10.0.0.12 (available are mlx5_0 port 1 GID 3 (RoCE v2, 10.0.0.11))"}
     assert found(root, ["iperf3"], addresses=["10.9.9.9"])["devices"] == [{"id": 0, "address": "10.9.9.9", "errors": []}]
 
 
-def test_a_port_that_is_down_and_a_tool_that_is_not_there(host):
+def test_devices_with_a_port_down_and_a_missing_tool(host):
     root = host("dnf")
     rdma_device(root, "1: DOWN")
     (device,) = found(root, ["perftest"], addresses=["10.0.0.11"])["devices"]
     assert [error["code"] for error in device["errors"]] == ["tool_missing", "port_down"]
     assert device["errors"][0]["message"] == (
-        "ib_write_bw, ib_write_lat, ib_read_bw, ib_read_lat, ib_send_bw, ib_send_lat are not there (dnf install --assumeyes perftest)")
+        "ib_write_bw, ib_write_lat, ib_read_bw, ib_read_lat, ib_send_bw, ib_send_lat are not installed (dnf install --assumeyes perftest)")
 
 
-def test_the_hint_of_a_run(host):
+def test_hint_for_a_missing_tool(host):
     host()
     assert packages.hint("perftest") == "install perftest"
     host("yum")
@@ -145,9 +145,9 @@ def test_the_hint_of_a_run(host):
     ("ID=debian\nPRETTY_NAME='Debian GNU/Linux trixie/sid'\n", {"id": "debian", "name": "Debian GNU/Linux trixie/sid"}),
     ("VERSION_ID=\n", {}), ("", {}),
 ])
-def test_os_release(text, wanted):
+def test_parse_os_release(text, wanted):
     assert packages.parse_os_release(text) == wanted
 
 
-def test_a_host_without_os_release(tmp_path):
+def test_host_without_os_release(tmp_path):
     assert packages.distribution(str(tmp_path)) == {}

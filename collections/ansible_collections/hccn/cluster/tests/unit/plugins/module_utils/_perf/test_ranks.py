@@ -1,4 +1,4 @@
-"""Ranks of a run are found by its mark, their state tells who holds it up, and nobody else's process is ended."""
+"""Ranks of a run are found by its mark, their states identify the hosts that block it, and no other process is killed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NAMES = {"10.0.0.1": "n1", "10.0.0.2": "n2"}
 
 
 class Run:
-    """Processes that carry a mark, as mpirun's ranks do."""
+    """Processes with a mark, like the ranks of mpirun."""
 
     def __init__(self) -> None:
         self.mark = uuid.uuid4().hex
@@ -42,7 +42,7 @@ def run() -> Iterator[Run]:
         child.wait()
 
 
-def test_states_of_the_ranks_here(run: Run) -> None:
+def test_states_of_local_ranks(run: Run) -> None:
     run.start(run.mark, PMI_RANK="0")
     stopped = run.start(run.mark, PMI_RANK="1")
     run.start(run.mark, OMPI_COMM_WORLD_RANK="12")
@@ -58,21 +58,21 @@ def test_states_of_the_ranks_here(run: Run) -> None:
     assert other.poll() is None
 
 
-def test_a_host_that_does_not_answer(run: Run) -> None:
+def test_silent_host_is_reported(run: Run) -> None:
     seen = ranks.probe(NOBODY, ["192.0.2.1"], run.mark)
     assert {host: error.code for host, error in seen.silent.items()} == {"192.0.2.1": "tool_missing"}
 
 
-def told(seen: RankStates) -> "tuple[tuple[str, ...], str]":
+def suspects_of(seen: RankStates) -> "tuple[tuple[str, ...], str]":
     found = ranks.suspects(seen, 4, list(NAMES), lambda rank: ("n1", "n2")[rank // 2], NAMES)
     return found.hosts, found.sentence
 
 
-def test_who_holds_it_up() -> None:
+def test_suspects() -> None:
     running = {0: {"S"}, 1: {"R"}}
-    assert told(RankStates({**running, 2: {"S"}, 3: {"S"}})) == ((), "")
-    assert told(RankStates({**running, 2: {"T"}, 3: {"S", "D"}})) == (("n2",), "n2: rank 2 is stopped by a signal, rank 3 is stuck in the kernel")
-    assert told(RankStates({**running, 2: {"S"}})) == (("n2",), "n2: has no rank 3 any more")
-    assert told(RankStates(running, {"10.0.0.2": HccnError("host_silent", "no answer within 10 s")})) == (
+    assert suspects_of(RankStates({**running, 2: {"S"}, 3: {"S"}})) == ((), "")
+    assert suspects_of(RankStates({**running, 2: {"T"}, 3: {"S", "D"}})) == (("n2",), "n2: rank 2 is stopped by a signal, rank 3 is stuck in the kernel")
+    assert suspects_of(RankStates({**running, 2: {"S"}})) == (("n2",), "n2: rank 3 has ended")
+    assert suspects_of(RankStates(running, {"10.0.0.2": HccnError("host_silent", "no answer within 10 s")})) == (
         ("n2",), "n2: does not answer (no answer within 10 s)")
-    assert told(RankStates()) == ((), "")
+    assert suspects_of(RankStates()) == ((), "")

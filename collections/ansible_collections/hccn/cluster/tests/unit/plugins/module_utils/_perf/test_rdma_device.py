@@ -31,7 +31,7 @@ PORTS = [make_port(gids=PLAIN), make_port("mlx5_1", gids=((3, "c", "RoCE v2", "1
     ("10.0.0.99", {"device": "mlx5_0", "gid_index": 1}, "mlx5_0", 1, 1),
     ("10.0.1.11", {"gid_index": 3}, "mlx5_1", 1, 3),
 ])
-def test_the_gid_is_looked_for(address, choice, device, port, index):
+def test_gid_is_found_by_address(address, choice, device, port, index):
     end = find_device(PORTS, address, **choice)
     assert (end.port.device, end.port.port, end.gid_index, end.link_type) == (device, port, index, "Ethernet")
 
@@ -47,27 +47,27 @@ def test_the_gid_is_looked_for(address, choice, device, port, index):
     ([make_port(gids=((80, "a", "RoCE v2", "10.0.0.11", "ens1"),))], "10.0.0.11", {}, "no_gid", "no RDMA device of this host has a RoCE v2 GID of 10.0.0.11"),
     ([make_port(gids=PLAIN), make_port("mlx5_1", gids=PLAIN)], "10.0.0.11", {}, "gid_ambiguous", "10.0.0.11 is a GID of mlx5_0 port 1 and mlx5_1 port 1"),
 ])
-def test_what_is_not_there_is_told(ports, address, choice, code, message):
+def test_missing_device_port_or_gid_is_an_error(ports, address, choice, code, message):
     with pytest.raises(HccnError) as raised:
         find_device(ports, address, **choice)
     assert (raised.value.code, raised.value.message) == (code, message)
 
 
-def test_the_hint_names_what_is_there():
+def test_hint_lists_available_gids():
     with pytest.raises(HccnError) as raised:
         find_device(PORTS[:1], "10.0.0.12")
-    assert raised.value.hint == ("there are mlx5_0 port 1 GID 2 (IB/RoCE v1, 10.0.0.11), mlx5_0 port 1 GID 3 (RoCE v2, 10.0.0.11), "
+    assert raised.value.hint == ("available are mlx5_0 port 1 GID 2 (IB/RoCE v1, 10.0.0.11), mlx5_0 port 1 GID 3 (RoCE v2, 10.0.0.11), "
                                  "mlx5_0 port 1 GID 7 (RoCE v2, fd00::11)")
     with pytest.raises(HccnError) as raised:
         find_device([make_port()], "10.0.0.12")
-    assert raised.value.hint == "there is none with an IP address: give the port's network device one"
+    assert raised.value.hint == "no GID has an IP address: assign one to the network device of the port"
 
 
-def test_of_two_ports_the_active_one_is_taken():
+def test_active_port_is_preferred():
     assert find_device([make_port(gids=PLAIN, state="DOWN"), make_port("mlx5_1", gids=PLAIN)], "10.0.0.11").port.device == "mlx5_1"
 
 
-def test_infiniband():
+def test_infiniband_needs_no_gid():
     end = find_device([make_port(layer="InfiniBand", gids=((0, "x", "IB/RoCE v1", None, None),))], "10.0.0.11")
     assert (end.port.device, end.gid_index, end.link_type) == ("mlx5_0", None, "IB")
 
@@ -87,7 +87,7 @@ def test_pinned_memory(options, size):
     (make_port(gids=PLAIN, state="DOWN"), None, ["port_down"]),
     (make_port(gids=PLAIN, verbs=None), Memlock(0, True), ["verbs_missing", "memlock"]),
 ])
-def test_why_a_test_cannot_but_fail(port, memlock, rules):
+def test_blockers(port, memlock, rules):
     found = blockers(find_device([port], "10.0.0.11"), memlock, Options())
     assert [problem.rule for problem in found] == rules
     assert {problem.severity for problem in found} <= {"error"}
@@ -115,7 +115,7 @@ def version(timed_out=False):
     return lambda argv, timeout: Result(tuple(argv), 1, "Version: 6.06\n", "", timed_out, 0.0, timeout)
 
 
-def test_the_preflight(host):
+def test_preflight(host):
     tool, found = preflight.prepare(Options(), {0: "10.0.0.11", 1: "10.0.0.11"}, {}, str(host), run=version())
     assert [(problem.rule, problem.where) for problem in found] == [("port_down", "rxe0 port 1")]
     assert tool.server(1, "10.0.0.11") == ("ib_write_bw", "-d", "rxe0", "-i", "1", "-x", "1", "-F", "-p", "18516", "--report_gbits")
@@ -129,7 +129,7 @@ def test_the_preflight(host):
     (Options(), {0: "10.0.0.11"}, {0: "mlx5_0"}, version(), "no_rdma_device"),
     (Options(iterations=4), {0: "10.0.0.11"}, {}, version(), "invalid_input"),
 ])
-def test_what_the_preflight_refuses(host, options, addresses, names, run, code):
+def test_preflight_errors(host, options, addresses, names, run, code):
     with pytest.raises(HccnError) as raised:
         preflight.prepare(options, addresses, names, str(host), run=run)
     assert raised.value.code == code

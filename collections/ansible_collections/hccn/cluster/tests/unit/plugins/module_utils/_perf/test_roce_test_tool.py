@@ -42,12 +42,12 @@ def test_bandwidth_is_converted_from_mebibytes():
     assert row.as_sample() == {"size_bytes": 1048576, "iterations": 512, "bandwidth_gbit_s": 88.082481}
 
 
-def test_gigabits_are_taken_as_they_are():
+def test_gigabits_are_not_converted():
     (row,) = roce_test_tool.rows(finished(START + DONE + REPORT.replace("MB/sec", "Gb/sec")))
     assert row.bandwidth_gbit_s == 10500.25
 
 
-def test_newer_heading_of_mebibytes():
+def test_new_heading_of_mebibytes():
     (row,) = roce_test_tool.rows(finished(START + DONE + REPORT.replace("MB/sec", "MiB/sec")))
     assert row.bandwidth_gbit_s == 88.082481
 
@@ -63,7 +63,7 @@ def test_latency_by_duration():
     assert row.as_sample() == {"size_bytes": 2, "iterations": 52000, "latency_us": {"avg": 47.11}}
 
 
-def test_all_sizes_give_a_row_each():
+def test_all_sizes_return_one_row_each():
     table = HEADING + "".join(" %-12d 1000    1.00   %d.00\t\t   0.5\n" % (2 ** power, power) for power in range(1, 24))
     rows = roce_test_tool.rows(finished(START + DONE + OPENING + table))
     assert len(rows) == 23
@@ -98,22 +98,22 @@ def test_peak_may_be_zero():
     (finished("", "There isn't enough memory to perform the requested, only -n and -s parameters are allowed here.\nGet invalid parameters!\n", 1),
      "device_memory_low"),
 ])
-def test_what_a_failed_test_is_called(result, code):
+def test_failure_codes(result, code):
     assert code_of(result) == code
 
 
-def test_a_killed_tool_says_that_its_output_is_lost():
+def test_timeout_error_mentions_the_lost_output():
     with pytest.raises(HccnError) as raised:
         roce_test_tool.rows(finished(rc=-9, timed_out=True))
-    assert raised.value.message == "no end within 12 s: hccn_tool -i 3 -roce_test ib_write_bw -tcp"
-    assert "lost with the tool" in raised.value.hint
+    assert raised.value.message == "roce_test did not end within 12 s: hccn_tool -i 3 -roce_test ib_write_bw -tcp"
+    assert "the output is lost" in raised.value.hint
 
 
 @pytest.mark.parametrize("report, words", [
-    (REPORT, "the report names no reason"),
+    (REPORT, "the report gives no reason"),
     ("roce_report:\n Something of the device\n", "Something of the device"),
 ])
-def test_an_error_of_the_device_tells_the_reports_words(report, words):
+def test_device_error_contains_the_reason_of_the_report(report, words):
     with pytest.raises(HccnError) as raised:
         roce_test_tool.rows(finished(START + BROKEN + report, "Cmd execute failed!\n", 255))
     assert raised.value.message == "the device ended the test with an error (status 3): " + words
@@ -126,12 +126,12 @@ def test_an_error_of_the_device_tells_the_reports_words(report, words):
     " #bytes #iterations MsgRate[Mpps]\n 2 5 1.0\n",
     " #bytes BW peak[MB/sec] BW average[MB/sec]\n 2 5 1.0\n",
 ])
-def test_a_table_that_is_not_known(table):
+def test_unknown_table_is_an_error(table):
     with pytest.raises(ParseError):
         roce_test_tool.rows(finished(START + DONE + OPENING + table))
 
 
-def test_parts_of_the_output():
+def test_parse_output():
     assert roce_test_tool.parse(START + BROKEN + "roce_report:\n x\n") == Output(1, 3, "\n x\n")
     assert roce_test_tool.parse("Dsmi get perftest status end. (status=3)\n") == Output(None, None, None)
     assert roce_test_tool.parse(START) == Output(1, None, None)
@@ -156,7 +156,7 @@ def test_command_lines():
     Options(qps=1), Options(qps=100), Options(mtu=256), Options(mtu=4096), Options(gid_index=0), Options(traffic_class=255), Options(all_sizes=True),
     Options(measure="latency", qps=1),
 ])
-def test_limits_themselves_are_allowed(options):
+def test_values_at_the_limits_are_valid(options):
     roce_test_tool.validate(options)
 
 
@@ -166,15 +166,15 @@ def test_limits_themselves_are_allowed(options):
     Options(iterations=5, duration_s=5), Options(all_sizes=True, size_bytes=4), Options(all_sizes=True, duration_s=4),
     Options(measure="latency", qps=2), Options("atomic"), Options(measure="jitter"),
 ])
-def test_what_roce_test_would_refuse(options):
+def test_values_beyond_the_limits_are_rejected(options):
     with pytest.raises(InputError):
         roce_test_tool.validate(options)
 
 
-def test_the_limit_is_named():
+def test_error_contains_the_limit():
     with pytest.raises(InputError) as raised:
         roce_test_tool.validate(Options(iterations=4))
-    assert raised.value.message == "iterations is 4, but roce_test takes 5 to 20000 (-n)"
+    assert raised.value.message == "iterations is 4, but roce_test accepts 5 to 20000 (-n)"
 
 
 class Script:
@@ -191,7 +191,7 @@ def make_tool(options=None, script=None):
     return roce_test_tool.RoceTest(HccnTool("tool", 5.0, run=script or Script(), sleep=lambda _seconds: None), options or Options())
 
 
-def test_the_tool_as_the_runner_sees_it():
+def test_interface_of_the_pair_runner():
     tool = make_tool(Options("read", iterations=10))
     assert tool.describe() == {"tool": {"name": "ib_read_bw"}, "operation": "read", "measure": "bandwidth", "options": {"iterations": 10}}
     assert tool.server(3, "192.168.7.4") == ("tool", "-i", "3", "-roce_test", "ib_read_bw", "-n", "10", "-tcp")
@@ -200,23 +200,23 @@ def test_the_tool_as_the_runner_sees_it():
     assert tool.samples(finished(START + DONE + REPORT)) == [{"size_bytes": 1048576, "iterations": 512, "bandwidth_gbit_s": 88.082481}]
 
 
-def test_all_sizes_stand_in_the_record():
+def test_record_contains_all_sizes():
     assert make_tool(Options(all_sizes=True)).describe()["options"] == {"all_sizes": True}
 
 
-def test_reset_asks_a_busy_tool_again():
+def test_reset_retries_a_busy_tool():
     script = Script(finished("hccn_tool is busy, please try again.\n", "", 11), finished("Cmd executed successfully!\n"))
     make_tool(script=script).reset(2)
     assert script.calls == [("tool", "-i", "2", "-roce_test", "reset")] * 2
 
 
-def test_reset_that_is_not_confirmed():
+def test_reset_without_confirmation_is_an_error():
     with pytest.raises(HccnError) as raised:
         make_tool(script=Script(finished("reset_report:\n"))).reset(2)
     assert raised.value.code == "not_confirmed"
 
 
-def test_a_server_may_end_without_a_table():
+def test_server_may_end_without_a_table():
     tool = make_tool()
     assert tool.failure(finished(START + DONE + OPENING + HEADING)) is None
     assert tool.failure(finished(START + BROKEN + "roce_report:\n Couldn't listen to port 18515\n", "", 255)).code == "port_in_use"
@@ -226,6 +226,6 @@ def test_a_server_may_end_without_a_table():
     ("connection_refused", True, False), ("tool_busy", True, True), ("retry_exceeded", False, False), ("roce_test_running", False, True),
     ("roce_test_timeout", False, False), ("tool_missing", False, True), ("no_report", False, True),
 ])
-def test_what_an_error_means_for_the_pair(code, again, one_end):
+def test_retries_and_side_of_an_error(code, again, one_end):
     error = HccnError(code, "x")
     assert (make_tool().may_retry(error), make_tool().of_one_end(error)) == (again, one_end)

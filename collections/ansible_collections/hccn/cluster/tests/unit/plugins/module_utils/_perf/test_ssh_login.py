@@ -1,4 +1,4 @@
-"""Logins as mpirun makes them, and why one fails, in the words of real ssh clients."""
+"""Logins as mpirun makes them, and the reasons of failed logins by the output of real ssh clients."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def answer(rc: int = 255, stderr: str = "", timed_out: bool = False, stdout: str
     return process.Result(("ssh",), rc, stdout, stderr, timed_out, 0.0, 10.0)
 
 
-def test_the_launchers_own_ssh() -> None:
+def test_login_uses_the_ssh_of_the_launcher() -> None:
     mpich = ssh_login.login_of("mpich", {"HYDRA_LAUNCHER_EXTRA_ARGS": "-p 2222 -i /k"})
     assert mpich and mpich.command("n1", ["sh", "-c", "a 'b'"]) == ["ssh", "-p", "2222", "-i", "/k", *OPTIONS, "n1", "sh -c 'a '\"'\"'b'\"'\"''"]
     mine = ssh_login.login_of("mpich", {"HYDRA_LAUNCHER": "ssh", "HYDRA_LAUNCHER_EXEC": "/my/ssh"})
@@ -27,11 +27,11 @@ def test_the_launchers_own_ssh() -> None:
 
 
 @pytest.mark.parametrize("environment", [{"HYDRA_LAUNCHER": "slurm"}, {"HYDRA_BOOTSTRAP": "rsh"}, {"SLURM_JOB_ID": "7"}])
-def test_launchers_without_ssh(environment: "dict[str, str]") -> None:
+def test_no_login_for_launchers_without_ssh(environment: "dict[str, str]") -> None:
     assert ssh_login.login_of("mpich", environment) is None
 
 
-def test_a_key_and_hosts_of_this_run_alone() -> None:
+def test_key_and_known_hosts_of_one_run() -> None:
     assert ssh_login.trust_arguments("", "") == []
     arguments = ssh_login.trust_arguments("/k/id", "/t/known")
     assert arguments == ["-i", "/k/id", "-o", "IdentitiesOnly=yes", "-o", "UserKnownHostsFile=/t/known", "-o", "GlobalKnownHostsFile=/dev/null",
@@ -57,34 +57,35 @@ def test_a_key_and_hosts_of_this_run_alone() -> None:
     (answer(rc=1, stderr="This account is currently not available.\n"), "login_failed", "This account is currently not available."),
     (answer(rc=3), "login_failed", "the login ended with status 3"),
 ])
-def test_reasons(result: process.Result, code: str, message: str) -> None:
+def test_reasons_of_failed_logins(result: process.Result, code: str, message: str) -> None:
     error = ssh_login.reason(result)
     assert (error.code, error.message) == (code, message)
     assert error.hint
 
 
-def test_all_that_fail_are_named() -> None:
+def test_all_failed_hosts_are_in_one_error() -> None:
     answers = {"n%d" % number: answer(stderr="ssh: connect to host n%d port 22: Connection refused\n" % number) for number in range(1, 31)}
     answers["n31"] = answer(0)
     found = ssh_login.refusals(answers)
     error = ssh_login.refused(found, 31)
     assert len(found) == 30
     assert error.code == "host_unreachable"
-    assert error.message.startswith("30 of 31 hosts take no login from %s: n1: ssh: connect to host n1 port 22: Connection refused; n2: " % os.uname().nodename)
+    assert error.message.startswith("30 of 31 hosts accept no login from %s: n1: ssh: connect to host n1 port 22: Connection refused; n2: "
+                                    % os.uname().nodename)
     assert error.message.endswith(" and 10 more")
 
 
-def test_this_host() -> None:
+def test_this_host_is_recognized() -> None:
     assert [ssh_login.is_here(host) for host in ("127.0.0.1", "localhost", os.uname().nodename, "127.77.0.1", "192.0.2.1", "elsewhere")] == [
         True, True, True, False, False, False]
 
 
-def test_all_are_asked_at_once_and_this_one_without_a_login(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_commands_run_at_once_and_on_this_host_without_a_login(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ssh = tmp_path / "ssh"
     ssh.write_text("#!/bin/sh\ntouch %s/$1\nwhile [ $(ls %s | grep -c ^n) -lt 3 ]; do sleep 0.01; done\necho login to $1: $2\n" % (tmp_path, tmp_path))
     ssh.chmod(0o755)
     monkeypatch.setenv(process.MARK, "mine")
-    found = ssh_login.ask(ssh_login.Login((str(ssh),)), ["n1", "localhost", "n2", "n3"], ["sh", "-c", "echo here $HCCN_CLUSTER_GUARD"], 20)
+    found = ssh_login.run_on_all(ssh_login.Login((str(ssh),)), ["n1", "localhost", "n2", "n3"], ["sh", "-c", "echo here $HCCN_CLUSTER_GUARD"], 20)
     assert list(found) == ["n1", "localhost", "n2", "n3"]
     assert [result.stdout for result in found.values()] == [
         "login to n1: sh -c 'echo here $HCCN_CLUSTER_GUARD'\n", "here\n", "login to n2: sh -c 'echo here $HCCN_CLUSTER_GUARD'\n",

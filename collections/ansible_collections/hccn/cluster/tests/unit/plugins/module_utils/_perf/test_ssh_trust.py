@@ -1,4 +1,4 @@
-"""A key for one run: what stands where, and that everything is as before afterwards."""
+"""A key for one run: the key, the line in authorized_keys, and their complete removal."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Host:
     return Host(tmp_path)
 
 
-def test_a_line_comes_and_goes(host: Host) -> None:
+def test_line_is_added_and_removed(host: Host) -> None:
     host.file.parent.mkdir(mode=0o700)
     host.file.write_text(MINE + "# note\n")
     host.file.chmod(0o640)
@@ -55,7 +55,7 @@ def test_a_line_comes_and_goes(host: Host) -> None:
     assert sorted(path.name for path in host.file.parent.iterdir()) == ["authorized_keys"]
 
 
-def test_what_had_to_be_made_is_taken_away(host: Host) -> None:
+def test_created_file_and_folder_are_removed(host: Host) -> None:
     host.call("present")
     assert stat.S_IMODE(host.file.stat().st_mode) == 0o600 and stat.S_IMODE(host.file.parent.stat().st_mode) == 0o700
     host.call("present", "r2")
@@ -65,7 +65,7 @@ def test_what_had_to_be_made_is_taken_away(host: Host) -> None:
     assert list(host.home.iterdir()) == []
 
 
-def test_what_the_user_adds_meanwhile_stays(host: Host) -> None:
+def test_lines_of_the_user_are_kept(host: Host) -> None:
     host.call("present")
     with host.file.open("a") as stream:
         stream.write(MINE)
@@ -73,7 +73,7 @@ def test_what_the_user_adds_meanwhile_stays(host: Host) -> None:
     assert host.file.read_text() == MINE
 
 
-def test_a_last_line_without_newline_is_not_glued_to(host: Host) -> None:
+def test_newline_is_added_after_an_incomplete_last_line(host: Host) -> None:
     host.file.parent.mkdir()
     host.file.write_text(MINE.strip())
     host.call("present")
@@ -82,7 +82,7 @@ def test_a_last_line_without_newline_is_not_glued_to(host: Host) -> None:
     assert host.file.read_text() == MINE
 
 
-def test_bytes_of_others_and_links_are_kept(host: Host) -> None:
+def test_other_bytes_and_links_are_kept(host: Host) -> None:
     host.file.parent.mkdir()
     real = host.home / "real"
     real.write_bytes(b"ssh-rsa AAAA caf\xe9\r\n")
@@ -92,13 +92,13 @@ def test_bytes_of_others_and_links_are_kept(host: Host) -> None:
     assert host.file.is_symlink() and real.read_bytes() == b"ssh-rsa AAAA caf\xe9\r\n"
 
 
-def test_a_run_that_is_over_is_cleared_away_by_the_next(host: Host) -> None:
+def test_next_run_removes_an_expired_run(host: Host) -> None:
     host.call("present", "old")
     assert host.call("present", "r2", now=NOW + 700)["removed"] == ["old"]
     assert [trust.run_id for trust in ssh_trust.lines(str(host.file))] == ["r2"]
 
 
-def test_a_run_that_may_be_at_work_is_told_and_left(host: Host) -> None:
+def test_active_runs_are_reported_and_kept(host: Host) -> None:
     host.call("present", "other", owner="boot.1.7.8")
     assert host.call("present")["others"] == [{"run_id": "other", "owner": "boot.1.7.8"}]
     result = host.call("present", ended=["other"])
@@ -127,7 +127,7 @@ echo "ecdsa-sha2-nistp384 AAAAE2Vj comment" > "$path.pub"
 
 
 @pytest.mark.parametrize("kind", ["-t ed25519 -N", "-t ecdsa -b 384 -N"])
-def test_the_key(host: Host, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
+def test_key_is_created_and_removed(host: Host, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
     tools = tmp_path / "tools"
     tools.mkdir()
     (tools / "ssh-keygen").write_text(KEYGEN % {"folder": tools})
@@ -147,23 +147,23 @@ def test_the_key(host: Host, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ki
     assert not path.parent.exists()
 
 
-def test_a_half_made_key_of_a_killed_run(host: Host) -> None:
+def test_incomplete_key_of_a_killed_run_is_removed(host: Host) -> None:
     (host.home / ".ssh" / "hccn.cluster-dead").mkdir(parents=True)
     assert host.call("present")["removed"] == ["dead"]
     assert not (host.home / ".ssh" / "hccn.cluster-dead").exists()
 
 
 @pytest.mark.parametrize(("release", "options"), [((9, 2), "restrict,expiry-time="), ((7, 4), "restrict ssh-ed25519"), ((6, 6), "ssh-ed25519"), (None, "ssh-")])
-def test_options_that_this_release_knows(release: "tuple[int, int] | None", options: str) -> None:
+def test_options_of_the_line_by_release(release: "tuple[int, int] | None", options: str) -> None:
     assert ssh_trust.line_of(KEY, Trust("r", "o", NOW), release).startswith(options)
 
 
 @pytest.mark.parametrize(("text", "release"), [("OpenSSH_8.2p1, OpenSSL 1.1.1\n", (8, 2)), ("OpenSSH_for_Windows_9.5p1", None), ("dropbear", None)])
-def test_release(text: str, release: "tuple[int, int] | None") -> None:
+def test_release_of(text: str, release: "tuple[int, int] | None") -> None:
     assert ssh_trust.release_of(text) == release
 
 
-def test_a_full_disk(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lines_are_removed_on_a_full_disk(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
     host.file.parent.mkdir()
     host.file.write_text(MINE)
     host.call("present")
@@ -176,7 +176,7 @@ def test_a_full_disk(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
     assert host.file.read_text() == MINE
 
 
-def test_a_line_that_does_not_fit_is_not_left_torn(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_partial_line_is_removed_on_a_full_disk(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
     host.file.parent.mkdir()
     host.file.write_text(MINE)
     monkeypatch.setattr(os, "write", lambda handle, data: 5)
@@ -187,10 +187,10 @@ def test_a_line_that_does_not_fit_is_not_left_torn(host: Host, monkeypatch: pyte
 
 @pytest.mark.parametrize(("more", "message"), [
     ({"run_id": "../x"}, "run_id '../x' is not a name"), ({"owner": "a b"}, "owner 'a b' is not a word"),
-    ({"public_key": "ssh-ed25519 AAAA\nssh-rsa BBBB"}, "public_key is no public key"), ({"seconds": 0}, "seconds is 0"),
-    ({"key_dir": "/a b"}, "key_dir '/a b' holds"),
+    ({"public_key": "ssh-ed25519 AAAA\nssh-rsa BBBB"}, "public_key is not a public key"), ({"seconds": 0}, "seconds is 0"),
+    ({"key_dir": "/a b"}, "key_dir is '/a b', it must not contain spaces"),
 ])
-def test_refused(host: Host, more: "dict[str, Any]", message: str) -> None:
+def test_invalid_options_are_rejected(host: Host, more: "dict[str, Any]", message: str) -> None:
     with pytest.raises(InputError) as caught:
         host.call("present", **more)
     assert caught.value.message.startswith(message)

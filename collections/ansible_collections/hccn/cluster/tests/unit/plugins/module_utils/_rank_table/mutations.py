@@ -265,7 +265,7 @@ VLLM = _of(
 HIXL = _of(
     "hixl", "local_comm_res", tables.endpoints,
     ("version", "of a table", put("version", "1.2")),
-    ("endpoint_list", "no list", put("endpoint_list", {})),
+    ("endpoint_list", "not a list", put("endpoint_list", {})),
     ("string_values", "a number", put("endpoint_list", 0, "comm_id", 7)),
     ("required_keys", "no protocol", drop("endpoint_list", 0, "protocol")),
     ("required_keys", "no net instance", drop("net_instance_id")),

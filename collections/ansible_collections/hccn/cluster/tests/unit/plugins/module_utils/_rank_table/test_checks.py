@@ -181,7 +181,7 @@ def test_a_rule_finds_its_mistake_and_no_other(edits, expected):
     ([(["server_list", 1, "device"], [GOOD["server_list"][1]["device"][0]])], "910A", [("device_count", "error", "server_list[1].device", "EI0014")]),
     ([(["server_list", 1, "device"], [GOOD["server_list"][1]["device"][0]])], "A2", []),
 ])
-def test_limits_of_a_product(edits, product, expected):
+def test_limits_depend_on_the_product(edits, product, expected):
     assert found(changed(*edits), product) == expected
 
 
@@ -195,11 +195,11 @@ def test_one_server_needs_no_addresses():
 
 
 @pytest.mark.parametrize("count, expected", [(4, []), (3, [("device_count", "error", "server_list[0].device", "EI0014")])])
-def test_910a_takes_powers_of_two(count, expected):
+def test_910a_accepts_powers_of_two(count, expected):
     assert found(one_server(count), "910A") == expected
 
 
-def test_three_servers_of_which_two_lie_within_the_ranks_of_the_first():
+def test_two_servers_with_ranks_inside_the_block_of_the_first():
     ranks = [[0, 1, 6], [2, 3], [4, 5]]
     table = {"status": "completed", "version": "1.0", "server_list": [
         {"server_id": "node-%d" % server, "device": [
@@ -208,7 +208,7 @@ def test_three_servers_of_which_two_lie_within_the_ranks_of_the_first():
     assert found(table, "A2") == [("rank_order", "error", "server_list[1]", None), ("rank_order", "error", "server_list[2]", None)]
 
 
-def test_no_rule_stops_at_the_first_problem_nor_hides_another():
+def test_all_problems_of_all_rules_are_reported():
     table = changed((["status"], "initializing"), (["server_count"], "3"), (srv(1, "server_id"), "192.0.2.11"), (dev(0, 0, "device_ip"), "-.-.-.-"),
                     (dev(0, 1, "device_ip"), "-1"), (dev(1, 0, "rank_id"), 9), (dev(1, 1, "device_id"), "0"), (["super_pod_list"], []))
     assert found(table) == [
@@ -227,10 +227,10 @@ def test_no_rule_stops_at_the_first_problem_nor_hides_another():
 @pytest.mark.parametrize("edits, expected", [
     ([(dev(0, 1, "device_ip"), "-.-.-.-")], {
         "rule": "device_ip", "severity": "error", "where": D01 + "device_ip", "device": 1, "reader": "hccl", "error_code": "EI0014",
-        "message": "'-.-.-.-' is no IP address of an NPU", "hint": "the NPU has no address: set one with hccn.cluster.device_network"}),
+        "message": "'-.-.-.-' is not an IP address of an NPU", "hint": "the NPU has no address: set one with hccn.cluster.device_network"}),
     ([(dev(1, 1, "rank_id"), 3)], {
         "rule": "string_values", "severity": "error", "where": D11 + "rank_id", "device": 1, "reader": "hccl", "error_code": "EI0017",
-        "message": "rank_id is no string but 3: HCCL then takes it as missing", "hint": 'write "3"'}),
+        "message": "rank_id is not a string but 3: HCCL then treats it as missing", "hint": 'write "3"'}),
     ([(dev(1, 1, "rank_id"), "9")], {
         "rule": "rank_ids", "severity": "error", "where": D11 + "rank_id", "device": 1, "reader": "hccl", "error_code": "EI0014",
         "message": "rank_id 9: 4 ranks must be numbered 0 to 3 without a gap; missing first: 3"}),
@@ -238,33 +238,34 @@ def test_no_rule_stops_at_the_first_problem_nor_hides_another():
         "rule": "status", "severity": "error", "where": "status", "reader": "hccl", "error_code": "EI0004",
         "message": "status is '" + "x" * 59 + "...: HCCL waits up to 30 minutes for 'completed', then gives up"}),
 ])
-def test_a_problem_says_what_where_and_what_to_do(edits, expected):
+def test_a_problem_has_a_path_a_message_and_a_hint(edits, expected):
     assert as_dicts(checks.check(changed(*edits))) == [expected]
 
 
 @pytest.mark.parametrize("table, reader, message", [
-    ({"server_group_list": []}, "hccl", "this is a global rank table (server_group_list), which MindIE-Motor reads: HCCL does not take it"),
-    ({"prefill_device_list": []}, "mindie_llm", "this is a prefill and decode table of the vLLM connector: MindIE-LLM does not take it"),
-    ({"decode_device_list": []}, "hccl", "this is a prefill and decode table of the vLLM connector: HCCL does not take it"),
-    ({"status": "completed", "group_list": []}, "clusterd", "this is an old group_list table, which HCCL reads on 910A only: ClusterD does not take it"),
+    ({"server_group_list": []}, "hccl", "this is a global rank table (server_group_list), which MindIE-Motor reads: HCCL does not accept it"),
+    ({"prefill_device_list": []}, "mindie_llm", "this is a prefill and decode table of the vLLM connector: MindIE-LLM does not accept it"),
+    ({"decode_device_list": []}, "hccl", "this is a prefill and decode table of the vLLM connector: HCCL does not accept it"),
+    ({"status": "completed", "group_list": []}, "clusterd", "this is an old group_list table, which HCCL reads on 910A only: ClusterD does not accept it"),
     ({"version": "2.0", "rank_list": []}, "mindie_motor",
-     "this is a table of version 2.0 (rank_list), which HCCL reads on Ascend 950 only: MindIE-Motor does not take it"),
-    ({"version": "2.0", "server_list": []}, "vllm", "this is a table of version 2.0, which HCCL reads on Ascend 950 only: the vLLM connector does not take it"),
-    ({"version": "2.0", "peer_list": []}, "hccl", "this is a topology file of Ascend 950: HCCL does not take it"),
-    ({"version": "1.1", "server_list": []}, "mindie_llm", "this is a heterogeneous table of version 1.1: MindIE-LLM does not take it"),
-    ({"version": "1.3"}, "hccl", "this is a local_comm_res of HIXL: HCCL does not take it"),
-    ({"version": "1.3", "endpoint_list": []}, "hccl", "this is a local_comm_res of HIXL: HCCL does not take it"),
-    (GOOD, "mindie_motor", "this is a table with server_list, which HCCL and MindIE-LLM read: MindIE-Motor does not take it"),
-    ({"server_group_list": []}, "hixl", "this is a global rank table (server_group_list), which MindIE-Motor reads: HIXL does not take it"),
+     "this is a table of version 2.0 (rank_list), which HCCL reads on Ascend 950 only: MindIE-Motor does not accept it"),
+    ({"version": "2.0", "server_list": []}, "vllm",
+     "this is a table of version 2.0, which HCCL reads on Ascend 950 only: the vLLM connector does not accept it"),
+    ({"version": "2.0", "peer_list": []}, "hccl", "this is a topology file of Ascend 950: HCCL does not accept it"),
+    ({"version": "1.1", "server_list": []}, "mindie_llm", "this is a heterogeneous table of version 1.1: MindIE-LLM does not accept it"),
+    ({"version": "1.3"}, "hccl", "this is a local_comm_res of HIXL: HCCL does not accept it"),
+    ({"version": "1.3", "endpoint_list": []}, "hccl", "this is a local_comm_res of HIXL: HCCL does not accept it"),
+    (GOOD, "mindie_motor", "this is a table with server_list, which HCCL and MindIE-LLM read: MindIE-Motor does not accept it"),
+    ({"server_group_list": []}, "hixl", "this is a global rank table (server_group_list), which MindIE-Motor reads: HIXL does not accept it"),
 ])
-def test_a_format_that_a_reader_does_not_take_is_one_problem(table, reader, message):
+def test_an_unsupported_format_is_one_problem(table, reader, message):
     assert as_dicts(checks.check(table, [reader])) == [{"rule": "format", "severity": "error", "reader": reader, "message": message}]
 
 
 def test_heterogeneous_tables_are_not_checked():
     assert as_dicts(checks.check({"version": "1.1", "server_list": []})) == [{
         "rule": "format", "severity": "warning", "reader": "hccl",
-        "message": "this is a heterogeneous table of version 1.1, for which HCCL has a parser of its own: not checked"}]
+        "message": "this is a heterogeneous table of version 1.1, for which HCCL has a separate parser: not checked"}]
 
 
 def test_many_problems_of_a_rule_are_counted():
@@ -295,7 +296,7 @@ def test_many_problems_of_a_rule_are_counted():
     ([(dev(0, 0, "device_ip"), "192.168.100.101,192.168.100.103")], [("device_values", D00 + "device_ip")]),
     ([(["status"], "initializing"), (["version"], "9")], []),
 ])
-def test_mindie_llm(edits, expected):
+def test_mindie_llm_rules(edits, expected):
     assert [(problem.rule, problem.where) for problem in checks.check(changed(*edits), ["mindie_llm"])] == expected
 
 
@@ -306,23 +307,23 @@ def test_mindie_llm_counts_devices_and_servers():
     problems = checks.check(many, ["mindie_llm"])
     assert as_dicts(problems[:2]) == [
         {"rule": "server_count", "severity": "error", "where": "server_list", "reader": "mindie_llm",
-         "message": "the length of server_list is 61: MindIE-LLM takes 2 to 60 servers"},
+         "message": "the length of server_list is 61: MindIE-LLM accepts 2 to 60 servers"},
         {"rule": "device_count", "severity": "error", "where": "server_list[0].device", "reader": "mindie_llm",
-         "message": "the number of devices is 33: MindIE-LLM takes 1 to 32 in each server"}]
+         "message": "the number of devices is 33: MindIE-LLM accepts 1 to 32 in each server"}]
 
 
-def test_clusterd():
+def test_clusterd_rules():
     table = changed((["status"], "initializing"), (srv(0, "host_ip"), ABSENT), (srv(1, "container_ip"), ""))
     assert found(table, readers=["clusterd"]) == [("status", "error", "status", None), ("pod_addresses", "warning", "server_list[0].host_ip", None),
                                                   ("pod_addresses", "warning", "server_list[1].container_ip", None)]
 
 
-def test_readers_are_told_apart():
+def test_problems_name_their_reader():
     assert [(problem.reader, problem.rule) for problem in checks.check(changed((srv(0, "container_ip"), ""), (["status"], "")), READERS)] == [
         ("hccl", "status"), ("mindie_llm", "container_ip"), ("clusterd", "status"), ("clusterd", "pod_addresses")]
 
 
-def test_text_that_is_no_table_is_a_problem_of_each_reader():
+def test_invalid_text_is_a_problem_for_each_reader():
     assert as_dicts(checks.check_text("{", ["hccl", "mindie_llm"])) == [
         {"rule": "json", "severity": "error", "reader": "hccl", "error_code": "EI0004",
          "message": "not JSON: line 1 column 2: Expecting property name enclosed in double quotes"},
@@ -330,13 +331,13 @@ def test_text_that_is_no_table_is_a_problem_of_each_reader():
          "message": "not JSON: line 1 column 2: Expecting property name enclosed in double quotes"}]
 
 
-def test_text_of_40_mb_is_the_most(monkeypatch):
+def test_text_is_limited_to_40_mb(monkeypatch):
     text = json.dumps(GOOD)
     monkeypatch.setattr(checks, "MAX_TEXT", len(text))
     assert checks.check_text(text) == [] and checks.check_text(text.encode()) == []
     monkeypatch.setattr(checks, "MAX_TEXT", len(text) - 1)
     assert as_dicts(checks.check_text(text)) == [{"rule": "size", "severity": "error", "reader": "hccl", "error_code": "EI0004",
-                                                  "message": "%d bytes: HCCL reads %d" % (len(text), len(text) - 1)}]
+                                                  "message": "the table has %d bytes: HCCL reads at most %d" % (len(text), len(text) - 1)}]
     assert document.MAX_TEXT == 41943040
 
 
@@ -347,22 +348,22 @@ def written(folder, name="hccl.json", mode=0o640, content=None):
     return str(path)
 
 
-def test_a_file(tmp_path):
+def test_a_file_is_checked(tmp_path):
     assert check_file(written(tmp_path), READERS) == []
 
 
 @pytest.mark.parametrize("name, message", [
     ("hccl.txt", "the path %s does not end in .json: HCCL does not read it"),
-    ("hccl.json.json", "the path %s has .json also before its end: HCCL does not read it"),
+    ("hccl.json.json", "the path %s contains .json before its end: HCCL does not read it"),
 ])
-def test_the_name_of_a_file(tmp_path, name, message):
+def test_the_name_of_a_file_is_checked(tmp_path, name, message):
     path = written(tmp_path, name)
     assert as_dicts(check_file(path)) == [{"rule": "file_name", "severity": "error", "reader": "hccl", "error_code": "EI0004",
                                            "message": message % path}]
     assert check_file(path, ["mindie_llm"]) == []
 
 
-def test_a_link_is_judged_by_its_target(tmp_path):
+def test_a_link_is_checked_by_its_target(tmp_path):
     path = written(tmp_path, "hccl.txt")
     os.symlink(path, str(tmp_path / "link.json"))
     assert [problem.rule for problem in check_file(str(tmp_path / "link.json"))] == ["file_name"]
@@ -370,19 +371,19 @@ def test_a_link_is_judged_by_its_target(tmp_path):
 
 @pytest.mark.parametrize("mode, rules", [
     (0o640, []), (0o600, []), (0o400, []), (0o644, ["file_mode"]), (0o660, ["file_mode"]), (0o750, ["file_mode"])])
-def test_the_mode_of_a_file_counts_for_mindie_llm_only(tmp_path, mode, rules):
+def test_the_mode_of_a_file_is_checked_for_mindie_only(tmp_path, mode, rules):
     path = written(tmp_path, mode=mode)
     assert [problem.rule for problem in check_file(path, ["hccl", "mindie_llm"])] == rules
     assert check_file(path, ["hccl"]) == []
 
 
-def test_a_file_beyond_the_limit_is_not_read_to_its_end(tmp_path, monkeypatch):
+def test_a_file_beyond_the_limit_is_not_read_completely(tmp_path, monkeypatch):
     monkeypatch.setattr(checks, "MAX_TEXT", 10)
     assert [(problem.rule, problem.message) for problem in check_file(written(tmp_path, content="x" * 25))] == [
-        ("size", "25 bytes: HCCL reads 10; not checked further")]
+        ("size", "the table has 25 bytes: HCCL reads at most 10, so it is not checked further")]
 
 
-def test_a_file_that_cannot_be_read(tmp_path):
+def test_an_unreadable_file_is_an_error(tmp_path):
     with pytest.raises(InputError, match="cannot read the rank table .*absent.json: No such file or directory"):
         check_file(str(tmp_path / "absent.json"))
 
@@ -390,14 +391,14 @@ def test_a_file_that_cannot_be_read(tmp_path):
 @pytest.mark.parametrize("edits, sentence", [
     ([(["super_pod_list"], [])], "super_pod_list: HCCL ignores super_pod_list, since it reads it with version 1.2 only (rule super_pod_list)"),
     ([(["server_count"], "3"), (["super_pod_list"], [])],
-     "server_count: server_count is '3', but the length of server_list 2 (rule server_count, EI0014), and 1 more problem"),
-    ([(["server_list"], [])], "server_list: server_list is empty: HCCL wants one entry a server (rule server_list, EI0017)"),
+     "server_count: server_count is '3', but server_list has 2 entries (rule server_count, EI0014), and 1 more problem"),
+    ([(["server_list"], [])], "server_list: server_list is empty: HCCL requires one entry per server (rule server_list, EI0017)"),
     ([(dev(0, 0, "device_ip"), "-1"), (dev(0, 1, "device_ip"), "-1"), (dev(1, 1, "device_ip"), "-1")],
-     "server_list[0].device[0].device_ip: '-1' is no IP address of an NPU (rule device_ip, EI0014), and 2 more problems"),
+     "server_list[0].device[0].device_ip: '-1' is not an IP address of an NPU (rule device_ip, EI0014), and 2 more problems"),
 ])
-def test_the_sentence_names_the_first_and_how_many(edits, sentence):
+def test_the_failure_message_has_the_first_problem_and_a_count(edits, sentence):
     assert checks.failure_message(checks.check(changed(*edits))) == sentence
 
 
-def test_the_sentence_about_a_whole_document():
-    assert checks.failure_message(checks.check_text("[]")) == "not a rank table: the JSON value is no object but a list (rule json, EI0004)"
+def test_the_failure_message_without_a_path():
+    assert checks.failure_message(checks.check_text("[]")) == "not a rank table: the JSON value is not an object but a list (rule json, EI0004)"

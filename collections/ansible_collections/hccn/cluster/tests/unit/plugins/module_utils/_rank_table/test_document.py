@@ -32,13 +32,13 @@ SERVERS = (Server("node-1", "192.0.2.11", (Device(2, "192.168.100.102"), Device(
            Server("node-2", "192.0.2.12", (Device(0, "192.168.101.101"),)))
 
 
-def test_a_table_as_it_is_written():
+def test_the_canonical_layout_of_a_table():
     table = hccl.build(one_group(SERVERS, "1.0"))
     assert document.to_text(table) == TEXT
     assert document.parse(TEXT) == table
 
 
-def test_an_empty_table():
+def test_the_layout_of_an_empty_table():
     assert hccl.build(one_group((), "1.0")) == {"status": "completed", "version": "1.0", "server_count": "0", "server_list": []}
 
 
@@ -52,12 +52,12 @@ def test_an_empty_table():
     ({"a": ["1", {"b": "2"}]}, '{\n  "a": [\n    "1",\n    {"b": "2"}\n  ]\n}\n'),
     ({"a": "\u00e9"}, '{"a": "\\u00e9"}\n'),
 ])
-def test_the_layout_does_not_depend_on_what_strings_hold(value, text):
+def test_the_layout_does_not_depend_on_the_content_of_strings(value, text):
     assert document.to_text(value) == text
     assert document.parse(text) == value
 
 
-def test_bytes_and_a_byte_order_mark():
+def test_bytes_and_a_byte_order_mark_are_accepted():
     assert document.parse('\ufeff{"status": "completed"}'.encode()) == {"status": "completed"}
 
 
@@ -66,16 +66,16 @@ def test_bytes_and_a_byte_order_mark():
     ('{\n  "status": "completed",  // ready\n  "version": "1.0"\n}',
      "not JSON: line 2 column 27: Expecting property name enclosed in double quotes", "JSON has no comments: remove them"),
     ('{"a": NaN}', "not JSON: NaN is not JSON", ""),
-    ('[{"a": "1"}]', "not a rank table: the JSON value is no object but a list", ""),
-    ('"completed"', "not a rank table: the JSON value is no object but a str", ""),
+    ('[{"a": "1"}]', "not a rank table: the JSON value is not an object but a list", ""),
+    ('"completed"', "not a rank table: the JSON value is not an object but a str", ""),
     (b'{"a": "\xff"}', "not JSON: byte 7 is not UTF-8", ""),
 ])
-def test_what_is_no_table(content, message, hint):
+def test_invalid_text_is_refused(content, message, hint):
     with pytest.raises(ParseError) as caught:
         document.parse(content)
     assert (caught.value.message, caught.value.hint) == (message, hint)
 
 
-def test_nesting_beyond_all_bounds_is_no_table():
+def test_excessive_nesting_is_refused():
     with pytest.raises(ParseError, match="^not JSON: "):
         document.parse('{"a":' * 200000)

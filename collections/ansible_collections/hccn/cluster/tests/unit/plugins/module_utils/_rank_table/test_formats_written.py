@@ -87,13 +87,13 @@ WRITTEN = {
 
 
 @pytest.mark.parametrize("case", WRITTEN)
-def test_what_is_written(case):
+def test_documents_of_each_format(case):
     name, model, table = WRITTEN[case]
     assert formats.build(name, model) == table
 
 
 @pytest.mark.parametrize("case", WRITTEN)
-def test_written_read_and_written_again(case):
+def test_reading_and_writing_preserves_a_table(case):
     name, model, _table = WRITTEN[case]
     text = document.to_text(formats.build(name, model))
     again = formats.read(document.parse(text))
@@ -101,7 +101,7 @@ def test_written_read_and_written_again(case):
     assert (again.version, again.rank_count, len(again.servers)) == (model.version, model.rank_count, len(model.servers))
 
 
-def test_what_a_reader_keeps_that_the_model_does_not_name():
+def test_keys_outside_the_model_are_preserved():
     table = {"status": "initializing", "version": "1.0", "server_count": "1", "extra": 1, "server_list": [
         {"server_id": "node_0", "host_ip": "172.16.0.1", "rack": "7", "device": [
             {"device_id": "1", "device_ip": "192.168.1.1,192.168.1.2", "backup_device_ip": "192.168.1.3", "host_port": "16666", "rank_id": "5"}]}]}
@@ -111,7 +111,7 @@ def test_what_a_reader_keeps_that_the_model_does_not_name():
     assert formats.build("hccl", model) == table
 
 
-def test_the_old_group_list():
+def test_an_old_group_list_is_read():
     table = {"status": "completed", "group_count": "1", "group_list": [{"group_name": "hccl_world_group", "device_count": "3", "instance_list": [
         {"pod_name": "a", "server_id": "node_0", "devices": [{"device_id": "0", "device_ip": "192.168.1.8"}]},
         {"pod_name": "b", "server_id": "node_1", "devices": [{"device_id": "1", "device_ip": "192.168.1.9"}]},
@@ -120,7 +120,7 @@ def test_the_old_group_list():
                                             Server("node_1", "node_1", (Device(1, "192.168.1.9"),))), "")
 
 
-def test_servers_of_version_2_0_end_where_a_device_comes_again():
+def test_a_repeated_device_begins_a_new_server_in_version_2_0():
     ranks = [{"rank_id": rank, "local_id": device, "device_id": device, "level_list": LEVELS} for rank, device in enumerate((0, 1, 0, 1))]
     model = formats.read({"version": "2.0", "rank_count": 4, "rank_list": ranks})
     assert [[device.rank for device in server.devices] for server in model.servers] == [[0, 1], [2, 3]]
@@ -128,19 +128,19 @@ def test_servers_of_version_2_0_end_where_a_device_comes_again():
 
 @pytest.mark.parametrize("table", [{"version": "1.3"}, {"version": "1.3", "net_instance_id": "superpod1_1", "endpoint_list": [
     {"protocol": "ub_ctp", "comm_id": "00000000007f020000100000df149001", "placement": "host", "dst_eid": "00000000007f030000100000df141c01"}]}])
-def test_endpoints(table):
+def test_endpoints_are_read_as_devices(table):
     assert formats.build("local_comm_res", formats.read(table)) == table
 
 
-@pytest.mark.parametrize("table, said", [
-    ({"status": "initializing"}, "this is no rank table of any known format"),
+@pytest.mark.parametrize("table, message", [
+    ({"status": "initializing"}, "this is not a rank table of any known format"),
     ({"peer_list": []}, "this is a topology file of Ascend 950"),
-    ({"server_list": {}}, "server_list is no list of objects"),
+    ({"server_list": {}}, "server_list is not a list of objects"),
     ({"server_list": [{"device": []}]}, r"server_list\[0\].server_id is missing"),
-    ({"server_list": [{"server_id": [], "device": []}]}, r"server_list\[0\].server_id is no text"),
+    ({"server_list": [{"server_id": [], "device": []}]}, r"server_list\[0\].server_id is neither a string nor an integer"),
     ({"server_list": [{"server_id": "a", "device": [{"rank_id": "0"}]}]}, r"server_list\[0\].device\[0\].device_id is missing"),
-    ({"server_list": [{"server_id": "a", "device": [{"device_id": "x"}]}]}, r"server_list\[0\].device\[0\].device_id is no number: 'x'"),
-    ({"server_list": [{"server_id": "a", "device": [{"device_id": "1", "super_device_id": "xx"}]}]}, r"device\[0\].super_device_id is no number: 'xx'"),
+    ({"server_list": [{"server_id": "a", "device": [{"device_id": "x"}]}]}, r"server_list\[0\].device\[0\].device_id is not a number: 'x'"),
+    ({"server_list": [{"server_id": "a", "device": [{"device_id": "1", "super_device_id": "xx"}]}]}, r"device\[0\].super_device_id is not a number: 'xx'"),
     ({"server_list": [], "super_pod_list": [{"server_list": []}]}, r"super_pod_list\[0\].super_pod_id is missing"),
     ({"server_group_list": [{"group_id": "2", "server_list": [{"server_ip": "192.0.2.1"}]}]}, r"server_group_list\[0\].server_list\[0\].server_id is missing"),
     ({"prefill_device_list": [{"device_id": "1"}]}, r"prefill_device_list\[0\].server_id is missing"),
@@ -148,12 +148,12 @@ def test_endpoints(table):
     ({"rank_list": [{"rank_id": 0}]}, r"rank_list\[0\].device_id is missing"),
     ({"version": "1.3", "endpoint_list": [{}]}, r"endpoint_list\[0\].comm_id is missing"),
 ])
-def test_documents_that_are_no_table(table, said):
-    with pytest.raises(ParseError, match=said):
+def test_malformed_documents_are_refused(table, message):
+    with pytest.raises(ParseError, match=message):
         formats.read(table)
 
 
-@pytest.mark.parametrize("version, said", [("1.0", "of version 1.0 is about one NPU, not 3: name one host"), ("1.3", "about one host, not 2")])
-def test_local_comm_res_of_several(version, said):
-    with pytest.raises(InputError, match=said):
+@pytest.mark.parametrize("version, message", [("1.0", "of version 1.0 describes one NPU, not 3: select one host"), ("1.3", "describes one host, not 2")])
+def test_local_comm_res_of_several_npus_or_hosts_is_refused(version, message):
+    with pytest.raises(InputError, match=message):
         formats.build("local_comm_res", one_group(A2, version))

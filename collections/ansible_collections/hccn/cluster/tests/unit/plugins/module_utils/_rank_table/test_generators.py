@@ -31,7 +31,7 @@ def devices_of(table):
     return [device for server in table["server_list"] for device in server["device"]]
 
 
-def test_mindspore_hccl_tools_takes_eight_devices_of_one_digit():
+def test_mindspore_hccl_tools_accepts_eight_devices_of_one_digit():
     table = written({"n1": node(*(at(number, "192.168.1.%d" % number) for number in range(16)))}, devices=["0-15"])
     assert [device["device_id"] for device in devices_of(table)] == [str(number) for number in range(16)]
 
@@ -40,7 +40,7 @@ def test_mindspore_hccl_tools_cuts_ipv6_addresses():
     assert devices_of(written({"n1": node(at(0, "fd00::1:2"))}))[0]["device_ip"] == "fd00::1:2"
 
 
-def test_mindspore_hccl_tools_ends_in_a_key_error_where_nothing_tells_an_address():
+def test_mindspore_hccl_tools_raises_a_key_error_without_an_address():
     result = {"product": "A2", "devices": [{"id": 0, "address": None, "errors": [{"topic": "address", "message": "hccn_tool is missing"}]}]}
     problem, = assemble({"n1": result}, HostAddresses, TableOptions(), expand).problems
     assert (problem.severity, problem.host, problem.device, problem.message) == ("error", "n1", 0, "device 0: hccn_tool is missing")
@@ -53,9 +53,9 @@ def test_mindspore_merge_hccl_has_the_ranks_of_its_command_line(order):
     assert [server.host for server in servers] == ["n2", "n10"]
 
 
-def test_mindspore_merge_hccl_takes_the_same_server_twice():
+def test_mindspore_merge_hccl_accepts_duplicate_servers():
     source = table_merge.SourceTable("hccl_4p.json", one_group([Server("n1", "n1", (Device(0, "192.168.1.1", rank=0),))], "1.0"))
-    with pytest.raises(InputError, match="device 0 of server n1 stands in hccl_4p.json and in again.json"):
+    with pytest.raises(InputError, match="device 0 of server n1 is in both hccl_4p.json and again.json"):
         table_merge.merged([source, source._replace(name="again.json")], "hccl", "1.0")
 
 
@@ -75,7 +75,7 @@ def test_pymotor_hccl_tools_calls_every_super_pod_0():
     assert table["super_pod_list"] == [{"super_pod_id": "7", "server_list": [{"server_id": "n1"}]}]
 
 
-def test_pymotor_hccl_tools_takes_127_0_0_1_where_it_is_told_no_server_id():
+def test_pymotor_hccl_tools_uses_127_0_0_1_without_a_server_id():
     def place(_host):
         raise InputError("no server_id")
 
@@ -96,7 +96,7 @@ def test_vllm_gen_ranktable_fails_on_device_ids_that_are_text(words):
     assert [device["device_id"] for device in devices_of(written(nodes, devices=words))] == ["4", "7"]
 
 
-def test_vllm_gen_ranktable_does_not_see_that_a_command_failed():
+def test_vllm_gen_ranktable_ignores_a_failed_command():
     nodes = {"n1": {"failed": True, "msg": "npu-smi is missing"}, "n2": None}
     assert [(problem.host, problem.message) for problem in assemble(nodes, HostAddresses, TableOptions(), expand).problems] == [
         ("n1", "device_info failed: npu-smi is missing"), ("n2", "no result of device_info: unreachable, or not in that play")]
@@ -126,7 +126,7 @@ def test_vllm_ascend_2618_one_table_cannot_suit_the_connector_and_hccl():
     server = Server("n1", "n1", (Device(4, "192.168.1.4"), Device(7, "192.168.1.7")))
     (found,), (problem,) = selection.logical([server])
     assert [device.id for device in found.devices] == [0, 1]
-    assert "HCCL wants the physical id" in problem.message
+    assert "HCCL requires the physical id" in problem.message
 
 
 def test_vllm_ascend_2900_one_super_device_id_for_several_devices():

@@ -1,4 +1,4 @@
-"""Mistakes of generators and of users: each such table, with the rule that reports it."""
+"""Tables with known mistakes of generators and users, and the rules that report them."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def test_device_ids_that_stayed_numbers():
 
 
 def test_a_count_that_became_a_number():
-    """pd_ranktable_tools.py after a merge: HCCL and MindIE-LLM want text, MindIE-Motor does not read it."""
+    """pd_ranktable_tools.py after a merge: HCCL and MindIE-LLM require a string, MindIE-Motor does not read it."""
     assert found(dict(tables.hccl(), server_count=2), "hccl", "mindie_llm") == [
         ("hccl", "string_values", "error", "server_count"), ("mindie_llm", "server_count", "error", "server_count")]
     table = tables.global_table()
@@ -168,7 +168,7 @@ def test_logical_ids_in_a_table_of_a_container():
 
 
 def test_one_sdid_for_three_devices():
-    """98369551 is device 15 of server 23; it stood at the devices 4, 5 and 7."""
+    """98369551 is device 15 of server 23, but was written for the devices 4, 5 and 7."""
     assert sdid_of(23, 15) == 98369551
     table = tables.prefill_decode(devices=8)
     for number in (4, 5, 7):
@@ -196,7 +196,7 @@ def test_a_stale_table_on_a_950():
 
 
 def test_two_processes_on_one_npu():
-    """The second cannot listen on its port."""
+    """The second process cannot listen on its port."""
     table = tables.prefill_decode()
     table["decode_device_list"][0] = dict(table["prefill_device_list"][0], cluster_id="3")
     assert ("vllm", "device_unique", "warning", "decode_device_list[0].device_id") in found(table, "vllm")
@@ -204,7 +204,7 @@ def test_two_processes_on_one_npu():
 
 @pytest.mark.parametrize("reader", ["mindie_llm", "mindie_motor"])
 def test_a_mode_of_0644(reader):
-    """Ascend Operator writes hccl.json with it."""
+    """Ascend Operator writes hccl.json with this mode."""
     assert [(problem.rule, problem.reader) for problem in checks.check_mode(0o644, ["hccl", reader])] == [("file_mode", reader)]
     assert checks.check_mode(0o640, checks.READERS) == []
 
@@ -217,19 +217,19 @@ def test_device_plugin_errors_in_a_table_of_ascend_operator():
     problems = checks.check(table)
     assert [(problem.rule, problem.where, problem.hint) for problem in problems] == [
         ("device_ip", "server_list[0].device[0].device_ip",
-         "-1 is what the device plugin writes when it cannot read the address: look at the NPU with hccn.cluster.device_info"),
+         "-1 is what the device plugin writes when it cannot read the address: check the NPU with hccn.cluster.device_info"),
         ("super_device_id", "server_list[0].device[0].super_device_id", "-2 is what the device plugin writes when it cannot read the SDID")]
 
 
 def test_a_table_with_comments():
-    """As the manuals print them."""
+    """The manuals print tables with comments."""
     text = document.to_text(tables.hccl()).replace('"completed",', '"completed",  // ready')
     problem, = checks.check_text(text)
     assert (problem.rule, problem.error_code, problem.hint) == ("json", "EI0004", "JSON has no comments: remove them")
 
 
 def test_an_unfinished_config_map():
-    """As Ascend Operator creates it."""
+    """Ascend Operator creates the ConfigMap like this."""
     verdict = checks.examine_text('{"kind": "ConfigMap", "data": {"hccl.json": "{\\"status\\":\\"initializing\\"}"}}', ["hccl", "clusterd"])
     assert verdict.format == formats.UNKNOWN
     assert [(problem.reader, problem.rule) for problem in verdict.problems] == [

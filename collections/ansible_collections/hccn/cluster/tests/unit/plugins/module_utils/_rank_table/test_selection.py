@@ -24,40 +24,40 @@ SERVERS = (server("n10", "1", 4), server("n2", "0", 7), server("n1", "1", 3), se
     ("super_pod", ["n2", "n1", "n10", "m3"]),
     ("rack", ["n1", "n10", "n2", "m3"]),
 ])
-def test_orders(order, hosts):
+def test_hosts_are_sorted_by_each_order(order, hosts):
     racks = {"n10": "r2", "n2": "r2", "n1": "r1", "m3": "r10"}
     assert [found.host for found in selection.ordered(SERVERS, order, racks.get)] == hosts
 
 
-def test_letters_come_before_numbers_in_the_order_of_ranks():
+def test_letters_sort_before_numbers():
     servers = [server(name) for name in ("10.0.0.9", "n1", "2a", "10.0.0.10")]
     assert [found.host for found in selection.ordered(servers, "host", {}.get)] == ["n1", "2a", "10.0.0.9", "10.0.0.10"]
 
 
-@pytest.mark.parametrize("order, said", [
-    ("rack", "rank_order: rack: no rack is known of n2, m3; set the variable rank_table_rack, or the option racks"),
-    ("super_pod", "rank_order: super_pod: no super pod is known of n5; let device_info gather super_pod, or give another order"),
+@pytest.mark.parametrize("order, message", [
+    ("rack", "rank_order: rack: the rack of n2, m3 is unknown; set the variable rank_table_rack, or the option racks"),
+    ("super_pod", "rank_order: super_pod: the super pod of n5 is unknown; gather super_pod with device_info, or use another order"),
 ])
-def test_orders_by_what_nobody_told(order, said):
+def test_an_order_without_its_data_is_refused(order, message):
     servers = SERVERS if order == "rack" else (*SERVERS, server("n5"))
-    with pytest.raises(InputError, match=said):
+    with pytest.raises(InputError, match=message):
         selection.ordered(servers, order, {"n10": "r2", "n1": "r1"}.get)
 
 
-def test_ids_as_a_container_sees_them():
+def test_logical_ids_are_those_of_a_container():
     found, problems = selection.logical([server("n1", ids=(0, 1)), server("n2", ids=(4, 7)), server("n3", ids=(2,))])
     assert [[device.id for device in one.devices] for one in found] == [[0, 1], [0, 1], [0]]
     assert [device.address for device in found[1].devices] == ["192.168.1.4", "192.168.1.7"]
     problem, = problems
     assert (problem.severity, problem.host, problem.device) == ("warning", "n2", 4)
-    assert problem.message == "device_id 0 is NPU 4: HCCL wants the physical id (ranktable config devId[0], but local devId[4])"
+    assert problem.message == "device_id 0 is NPU 4: HCCL requires the physical id (ranktable config devId[0], but local devId[4])"
 
 
 def grouped(name, groups, servers=SERVERS):
     return selection.grouped(name, servers, groups, lambda host: HostAddresses("id-of-" + host, None, "10.0.0.1"), expand)
 
 
-def test_a_table_without_groups():
+def test_a_format_without_groups_has_one_group():
     assert grouped("hccl", None) == ((Group("", SERVERS),), [])
     assert grouped("global", None) == ((Group("2", SERVERS),), [])
 
@@ -85,18 +85,18 @@ def test_groups_of_a_global_table():
     assert problems == []
 
 
-@pytest.mark.parametrize("name, groups, said", [
+@pytest.mark.parametrize("name, groups, message", [
     ("hccl", [{"name": "a", "hosts": ["n1"]}], "groups is for the formats global and vllm_pd, not for hccl"),
     ("vllm_pd", None, "format vllm_pd needs groups: the hosts that prefill and those that decode"),
     ("vllm_pd", [{"name": "both", "hosts": ["n1"]}], "groups: both: format vllm_pd has the groups prefill and decode"),
-    ("vllm_pd", [{"name": "decode", "hosts": ["n1"]}, {"name": "decode", "hosts": ["n2"]}], "groups: decode named twice"),
+    ("vllm_pd", [{"name": "decode", "hosts": ["n1"]}, {"name": "decode", "hosts": ["n2"]}], "groups: duplicate name decode"),
     ("vllm_pd", [{"name": "decode", "hosts": ["n1"]}, {"name": "prefill", "hosts": ["n1"], "devices": ["1"]}],
      "groups: device 1 of n1 is in decode and in prefill"),
     ("vllm_pd", [{"name": "decode", "hosts": ["n7"]}], "groups: decode: n7 is not among the hosts of the table"),
     ("vllm_pd", [{"name": "decode", "hosts": ["n1"], "devices": ["1-3"]}],
-     "groups: decode: n1 is to have device 2, 3, which is not among its devices in the table"),
-    ("global", [{"name": "2", "hosts": ["n1"]}, {"name": "p", "hosts": ["n2"]}], "groups: 2 named twice"),
+     "groups: decode: n1 has no device 2, 3 in the table"),
+    ("global", [{"name": "2", "hosts": ["n1"]}, {"name": "p", "hosts": ["n2"]}], "groups: duplicate name 2"),
 ])
-def test_groups_that_do_not_fit(name, groups, said):
-    with pytest.raises(InputError, match=said):
+def test_invalid_groups_are_refused(name, groups, message):
+    with pytest.raises(InputError, match=message):
         grouped(name, groups)

@@ -19,7 +19,7 @@ SEATS = [
 
 
 @pytest.mark.parametrize("server, device, sdid, vnic", SEATS)
-def test_both_ways(server, device, sdid, vnic):
+def test_sdids_and_vnic_addresses_round_trip(server, device, sdid, vnic):
     assert (sdid_of(server, device), vnic_of(server, device)) == (sdid, vnic)
     assert sdid_parts(sdid) == Sdid(server, device // 2, device % 2, device)
     assert sdid_parts(sdid).consistent
@@ -27,27 +27,27 @@ def test_both_ways(server, device, sdid, vnic):
 
 
 @pytest.mark.parametrize("server", [48, 383, 1023, None])
-def test_servers_that_share_the_addresses_of_one_that_is_not_known(server):
+def test_servers_above_the_limit_share_vnic_addresses(server):
     assert vnic_of(server, 2) == "192.168.2.197"
     assert vnic_place("192.168.2.197") == VnicPlace(None, 2)
 
 
-def test_a_server_outside_a_super_pod():
+def test_the_sdid_of_a_server_outside_a_super_pod():
     assert sdid_of(1023, 2) == 4291035138
     assert sdid_parts(4291035138) == Sdid(1023, 1, 0, 2)
 
 
 @pytest.mark.parametrize("sdid", [1, 3, 98369551 + 1, 0x30000, 16, sdid_of(0, 16)])
-def test_numbers_whose_parts_do_not_belong_together(sdid):
+def test_inconsistent_sdids_are_detected(sdid):
     assert not sdid_parts(sdid).consistent
 
 
 @pytest.mark.parametrize("sdid", [-2, -1, 1 << 32])
-def test_numbers_that_are_no_sdid(sdid):
+def test_numbers_outside_32_bits_are_not_sdids(sdid):
     assert sdid_parts(sdid) is None
 
 
 @pytest.mark.parametrize("address", ["", "192.23.2", "192.23.2.194", "192.23.3.199", "192.48.2.199", "192.23.2.200", "192.23.2.183", "10.23.2.199", "fd00::1",
                                      "192.23.2.x", "192.23.4.199", "192.0023.2.199"])
-def test_addresses_of_no_virtual_nic(address):
+def test_addresses_that_no_virtual_nic_can_have(address):
     assert vnic_place(address) is None

@@ -16,7 +16,7 @@ def source(name, *servers, version="1.0"):
     return table_merge.SourceTable(name, one_group(servers, version))
 
 
-def test_ranks_are_counted_anew_and_a_server_stands_once():
+def test_ranks_are_renumbered_and_servers_merged():
     groups = table_merge.merged([source("b", server("n2", [0, 1], host_ip="172.16.0.2")),
                                  source("a", server("n1", [4, 5]), server("n2", [2], 2))], "hccl", "1.0")
     assert [(one.server_id, one.host_ip, [(device.id, device.rank) for device in one.devices]) for one in groups[0].servers] == [
@@ -26,12 +26,12 @@ def test_ranks_are_counted_anew_and_a_server_stands_once():
     assert table["server_count"] == "2"
 
 
-def test_a_device_in_two_tables():
-    with pytest.raises(InputError, match="device 1 of server n2 stands in a.json and in b.json"):
+def test_a_device_in_two_tables_is_refused():
+    with pytest.raises(InputError, match="device 1 of server n2 is in both a.json and b.json"):
         table_merge.merged([source("a.json", server("n2", [0, 1])), source("b.json", server("n2", [1]))], "hccl", "1.0")
 
 
-def test_nothing():
+def test_an_empty_list_of_tables_is_refused():
     with pytest.raises(InputError, match="no tables are given"):
         table_merge.merged([], "hccl", "1.0")
 
@@ -44,26 +44,26 @@ def test_a_super_pod_list_with_version_1_0_becomes_version_1_2():
     assert plain.servers[0].super_pod_id is None
 
 
-@pytest.mark.parametrize("name, wanted, versions, said", [
-    ("hccl", "auto", ["1.0", "2.0"], "tables of version 2.0 have other addresses"),
-    ("hccl", "2.0", ["1.0"], "tables of version 2.0 have other addresses"),
-    ("global", "auto", ["2.0"], "tables of version 2.0 have other addresses"),
-    ("hccl", "auto", ["1.3"], "a local_comm_res of version 1.3 names no NPU: it cannot be merged"),
+@pytest.mark.parametrize("name, wanted, versions, message", [
+    ("hccl", "auto", ["1.0", "2.0"], "tables of version 2.0 cannot be combined"),
+    ("hccl", "2.0", ["1.0"], "tables of version 2.0 cannot be combined"),
+    ("global", "auto", ["2.0"], "tables of version 2.0 cannot be combined"),
+    ("hccl", "auto", ["1.3"], "a local_comm_res of version 1.3 does not identify NPUs, so it cannot be merged"),
     ("global", "2.0", ["1.0"], "format global has no version 2.0"),
 ])
-def test_versions_that_do_not_go_together(name, wanted, versions, said):
-    with pytest.raises(InputError, match=said):
+def test_incompatible_versions_are_refused(name, wanted, versions, message):
+    with pytest.raises(InputError, match=message):
         table_merge.version_for(name, wanted, [source(version, server("n1", [0]), version=version) for version in versions])
 
 
-def test_version_2_0():
+def test_tables_of_version_2_0_are_merged():
     sources = [source("a", server("n1", [0, 1]), version="2.0"), source("b", server("n1", [0], 0), version="2.0")]
     assert table_merge.version_for("hccl", "auto", sources) == "2.0"
     table = formats.build("hccl", Model(table_merge.merged(sources, "hccl", "2.0"), "2.0"))
     assert [(rank["rank_id"], rank["device_id"]) for rank in table["rank_list"]] == [(0, 0), (1, 1), (2, 0)]
 
 
-def test_groups_stay_groups():
+def test_groups_are_preserved():
     first = table_merge.SourceTable("a", Model((Group("0", (server("n0", []),)), Group("2", (server("n1", [0]),), {"deploy_server": "0"})), "1.0"))
     second = table_merge.SourceTable("b", Model((Group("0", (server("n9", []),)), Group("2", (server("n2", [0]),)), Group("5", (server("n1", [1]),))), "1.0"))
     groups = table_merge.merged([first, second], "global", "1.0")
@@ -83,13 +83,13 @@ def chosen(hosts, words):
     (["n2", "n1"], {"n1": ["1-2"]}, [("n2", [0, 1]), ("n1", [1, 2])]),
     (["n2"], {}, [("n2", [0, 1])]),
 ])
-def test_servers_and_devices_of_tables(hosts, words, expected):
+def test_servers_and_devices_are_selected(hosts, words, expected):
     group, = chosen(hosts, words)
     assert [(one.host, [device.id for device in one.devices]) for one in group.servers] == expected
 
 
-@pytest.mark.parametrize("hosts, words, said", [
+@pytest.mark.parametrize("hosts, words, message", [
     (["n3"], {}, "no table has the server n3"), (None, {"n2": ["1-3"]}, "server n2 has no device 2, 3 in the tables")])
-def test_what_no_table_has(hosts, words, said):
-    with pytest.raises(InputError, match=said):
+def test_a_selected_server_or_device_must_exist(hosts, words, message):
+    with pytest.raises(InputError, match=message):
         chosen(hosts, words)

@@ -4,7 +4,7 @@ from ansible_collections.hccn.cluster.plugins.plugin_utils._callbacks.final_summ
 from ansible_collections.hccn.cluster.plugins.plugin_utils._findings.screen import lines
 
 
-def test_the_conclusion_of_the_run_and_its_report():
+def test_the_summary_is_the_conclusion_and_the_report():
     summary = FinalSummary()
     summary.note_result("hccn.cluster.conclude", {"lines": ["Result: good. 1 host: 1 good."]})
     summary.note_result("hccn.cluster.report", {"path": "/h/reports/r.html"})
@@ -14,7 +14,7 @@ def test_the_conclusion_of_the_run_and_its_report():
     assert summary.lines() == ["Result: good. 1 host: 1 good.", "Report: /h/reports/r.html"]
 
 
-def test_a_run_that_did_not_come_to_its_conclusion():
+def test_a_run_without_a_conclusion_is_concluded_from_statistics():
     summary = FinalSummary()
     summary.note_result("hccn.cluster.validate_job", {"hosts": ["n1", "n2", "n3"], "problems": []})
     summary.note_failure("n1", "Read the NPUs", "no such program")
@@ -27,7 +27,7 @@ def test_a_run_that_did_not_come_to_its_conclusion():
         "failed n2: Ansible did not reach it: connection refused"]
 
 
-def test_a_job_that_was_refused():
+def test_a_refused_job_has_its_problems_as_findings():
     summary = FinalSummary()
     problem = {"cause": "no_hosts", "message": "The pattern 'npuu' matches no host", "hosts": [], "host_count": 0}
     summary.note_result("hccn.cluster.validate_job", {"failed": True, "problems": [problem]})
@@ -36,13 +36,13 @@ def test_a_job_that_was_refused():
         "Result: failed.", "failed run: The pattern 'npuu' matches no host -> ansible-inventory --graph"]
 
 
-def test_a_playbook_that_is_no_job_of_the_collection():
+def test_other_playbooks_have_no_summary():
     summary = FinalSummary()
     summary.note_failure("n1", "A task", "it failed")
     assert summary.fallback(["n1"], {"n1": 1}, {}) is None
 
 
-def test_where_nothing_failed_nothing_is_made_up():
+def test_a_run_without_failures_has_no_fallback():
     summary = FinalSummary()
     summary.note_result("hccn.cluster.validate_job", {"hosts": ["n1"], "problems": []})
     summary.note_failure("n1", "A task", "its error is ignored")

@@ -19,18 +19,18 @@ def found(*records, fail_on="slow", run=None, **result):
     return made["state"], made["lines"], made["fails"]
 
 
-def test_measured():
+def test_a_measured_collective_has_one_line():
     assert found(record()) == ("measured", MEASURED, False)
     assert found({"kind": "finding"}, record("all")) == ("measured", MEASURED, False)
 
 
-def test_groups_have_lines_of_their_own():
+def test_groups_have_separate_lines():
     records = [record("all"), record("2 hosts", busbw=48.5), record("bisection", busbw=1.0), record("device 0", busbw=5)]
     assert found(*records) == ("measured", [MEASURED, "2 hosts: 48.5 GB/s", "device 0: 5 GB/s"], False)
 
 
 @pytest.mark.parametrize("fail_on, fails", [("never", False), ("failed", False), ("slow", True), ("any", True)])
-def test_slow(fail_on, fails):
+def test_a_slow_collective_lists_its_findings(fail_on, fails):
     findings = [{"message": "n1 is slow"}, {"message": "n2, too"}]
     assert found(record(), fail_on=fail_on, slow=True, findings=findings, limit_gbyte_s=90.0) == (
         "measured", [MEASURED, "Slow: n1 is slow; n2, too"], fails)
@@ -38,12 +38,12 @@ def test_slow(fail_on, fails):
 
 @pytest.mark.parametrize("hint, line", [("", "Slow: below 90000.5 GB/s."), ("Not searched further: it is said so", "Slow: below 90000.5 GB/s. "
                                                                             "Not searched further: it is said so")])
-def test_slow_without_a_finding(hint, line):
+def test_a_slow_collective_without_a_finding_has_the_hint(hint, line):
     assert found(record(), run={"slow_hint": hint}, slow=True, findings=[], limit_gbyte_s=90000.5)[1] == [MEASURED, line]
 
 
 @pytest.mark.parametrize("fail_on, fails", [("never", False), ("failed", True), ("slow", True), ("any", True)])
-def test_failed(fail_on, fails):
+def test_a_failure_has_its_message_and_the_problem_of_the_job(fail_on, fails):
     failed = record(status="failed", error={"code": "timed_out", "message": "x"})
     assert found(record(), failed, fail_on=fail_on, msg="it took too long.", failed=True) == (
         "measured", "all_reduce: failed. it took too long.", fails)
@@ -51,7 +51,7 @@ def test_failed(fail_on, fails):
         "measured", "all_reduce: failed. no table The job j is Aborted.", fails)
 
 
-def test_what_failed_counts_before_the_run_over_all_hosts():
+def test_a_failure_takes_precedence_over_the_run_over_all_hosts():
     slower = record("2 hosts", status="failed", hosts=["n1"], ranks=8)
     assert found(record("all"), slower)[1].startswith("all_reduce over 1 hosts, 8 ranks: failed, at ")
 
@@ -60,7 +60,7 @@ def test_what_failed_counts_before_the_run_over_all_hosts():
     ({"skip_message": "Skipped: mpirun is not installed on n1."}, "Skipped: mpirun is not installed on n1.", False),
     ({"skip_message": ""}, "all_reduce: failed. mpirun is missing", True),
 ])
-def test_the_tool_is_not_installed(run, lines, fails):
+def test_a_missing_tool_can_be_skipped(run, lines, fails):
     missing = record(status="not_run", error={"code": "tool_missing"}, samples=[])
     assert found(missing, run=run, msg="mpirun is missing") == ("skipped" if run["skip_message"] else "measured", lines, fails)
     other = record(status="not_run", error={"code": "ssh_refused"}, samples=[])
@@ -68,16 +68,16 @@ def test_the_tool_is_not_installed(run, lines, fails):
 
 
 @pytest.mark.parametrize("fail_on", ["never", "failed", "slow", "any"])
-def test_not_run(fail_on):
-    busy, unready = ["n1 npu 0 (pid 5)", "n2 npu 1 (it cannot be told)"], ["n1: lost", "n2: gone"]
+def test_busy_and_unready_hosts_prevent_the_collective(fail_on):
+    busy, unready = ["n1 NPU 0 (pid 5)", "n2 NPU 1 (processes unknown)"], ["n1: lost", "n2: gone"]
     fails = fail_on != "never"
     assert found(fail_on=fail_on, run={"busy": busy}, skipped=True) == (
-        "busy", "all_reduce: not run, NPUs are at work: n1 npu 0 (pid 5), n2 npu 1 (it cannot be told)", fails)
+        "busy", "all_reduce: not run, NPUs are at work: n1 NPU 0 (pid 5), n2 NPU 1 (processes unknown)", fails)
     assert found(fail_on=fail_on, run={"busy": busy, "unready": unready, "check_mode": True}) == (
         "unready", "all_reduce: not run, a host is not ready: n1: lost; n2: gone", fails)
 
 
-def test_planned():
+def test_check_mode_only_plans():
     assert found(run={"check_mode": True}) == ("planned", "all_reduce would be run over 2 hosts.", False)
     assert collective_outcome({}, "all_gather", 3) == {"state": "measured", "lines": "all_gather would be run over 3 hosts.", "fails": False}
 
@@ -88,11 +88,11 @@ def test_planned():
     {"measurements": [record()], "slow": True, "findings": ["x"]},
     {"measurements": [record(), {"kind": "collective", "status": "ok", "context": {"group": "x"}}]},
 ])
-def test_a_result_of_another_form(result):
+def test_an_invalid_result_is_an_error(result):
     with pytest.raises(AnsibleFilterError, match="collective_outcome: the result of the collective cannot be read"):
         collective_outcome(result, "all_reduce", 2)
 
 
-def test_an_option_that_is_not_known():
+def test_an_unknown_option_is_an_error():
     with pytest.raises(AnsibleFilterError, match="collective_outcome: .*unexpected keyword argument 'colour'"):
         collective_outcome({}, "all_reduce", 2, colour="red")

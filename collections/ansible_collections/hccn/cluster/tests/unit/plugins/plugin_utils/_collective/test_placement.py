@@ -33,7 +33,7 @@ def placed(variables, rank_order="super_pod", **addresses):
     ({"7": {}, "n2": in_pod("7"), "n3": in_pod("7")}, "super_pod", ["7", "n2", "n3"]),
     ({"n1": in_pod([]), "n2": in_pod([]), "n3": in_pod(True)}, "super_pod", ["n1", "n2", "n3"]),
 ])
-def test_the_order_of_ranks(probes, rank_order, expected):
+def test_hosts_of_a_super_pod_are_adjacent(probes, rank_order, expected):
     assert placed({host: {"look": probe} for host, probe in probes.items()}, rank_order).hosts == expected
 
 
@@ -51,7 +51,7 @@ def test_busy_npus_are_named_in_the_order_of_the_hosts():
     variables = {"n1": {"look": {"devices": [npu(0, [{"pid": 11}, {"pid": 12}]), npu(1)]}},
                  "n2": {"look": {"devices": [npu(6, None), "x"], "msg": "cannot read"}}}
     found = placed(variables)
-    assert found.busy == ["n1 npu 0 (pid 11, 12)", "n2 npu 6 (it cannot be told)", "n2 npu None (it cannot be told)"]
+    assert found.busy == ["n1 NPU 0 (pid 11, 12)", "n2 NPU 6 (processes unknown)", "n2 NPU None (processes unknown)"]
     assert found.unready == [], "what is known of its NPUs is what counts"
 
 
@@ -64,16 +64,16 @@ def test_busy_npus_are_named_in_the_order_of_the_hosts():
     ({"changed": False}, []),
 ])
 @pytest.mark.parametrize("name", ["look", "trust"])
-def test_hosts_that_are_not_ready(result, reasons, name):
+def test_failed_modules_make_a_host_unready(result, reasons, name):
     assert placed({"n1": {name: result}}).unready == reasons
 
 
-def test_a_host_may_have_two_reasons():
+def test_a_host_may_have_two_failures():
     assert placed({"n1": {"look": {"msg": "a"}, "trust": {"msg": "b"}}}).unready == ["n1: a", "n1: b"]
 
 
 class Counted(dict):
-    """Variables of hosts that count how often they are asked for, and their values."""
+    """Variables of hosts that count how often they and their values are read."""
 
     asked = 0
     read = 0
@@ -98,7 +98,7 @@ class Counted(dict):
 
 
 @pytest.mark.parametrize("pods", [1, 8, 10000])
-def test_the_work_grows_with_the_hosts_and_not_with_their_square(pods):
+def test_the_cost_grows_linearly_with_the_hosts(pods):
     def work(count):
         counted = Counted()
         counted.update((f"n{number}", counted.host(look=in_pod(number % pods), trust={"host_keys": [KEY]})) for number in range(count))
@@ -110,13 +110,13 @@ def test_the_work_grows_with_the_hosts_and_not_with_their_square(pods):
     assert work(1000) == (1000, 3000)
 
 
-def test_the_filter():
+def test_the_filter_returns_a_dictionary():
     variables = {"n1": {"look": in_pod(1)}, "n2": {"look": {"msg": "lost"}}}
     assert collective_placement(["n1", "n2", "n3"], variables, "look", "trust", {"n2": "192.0.2.2"}) == {
         "hosts": ["n1", "n2", "n3"], "addresses": ["n1", "192.0.2.2", "n3"], "known_hosts": [], "busy": [], "unready": ["n2: lost"]}
 
 
-def test_a_variable_that_cannot_be_templated():
+def test_a_variable_that_cannot_be_templated_is_an_error():
     class Broken(dict):
         def get(self, name, default=None):
             raise AnsibleError("no such filter")

@@ -1,4 +1,4 @@
-"""Deadlines, ssh's keepalive, and how long a module may take; that hosts which freeze are found out, tests/fabric shows."""
+"""Deadlines, the keepalive of ssh, and time limits of modules. Frozen hosts are tested in tests/integration/check_fabric."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ansible_collections.hccn.cluster.plugins.plugin_utils._connection.keepalive
 
 
 class Connection:
-    """What the plugins of Ansible have of it."""
+    """The parts of a connection that the plugins of Ansible have."""
 
     def __init__(self, transport="ssh", **options):
         self.transport = transport
@@ -33,7 +33,7 @@ class Connection:
         self.options[name] = value
 
 
-def test_a_deadline_interrupts_a_wait_and_kills_what_was_started():
+def test_a_deadline_interrupts_a_wait_and_kills_children():
     child = None
     began = time.monotonic()
     with pytest.raises(NoAnswer), deadline(0.3):
@@ -44,7 +44,7 @@ def test_a_deadline_interrupts_a_wait_and_kills_what_was_started():
     assert (signal.getitimer(signal.ITIMER_REAL), signal.getsignal(signal.SIGALRM)) == ((0.0, 0.0), signal.SIG_DFL)
 
 
-def test_an_exception_that_is_lost_is_raised_again():
+def test_a_lost_exception_is_raised_again():
     with pytest.raises(NoAnswer), deadline(0.1):
         try:
             time.sleep(60)
@@ -53,7 +53,7 @@ def test_an_exception_that_is_lost_is_raised_again():
         time.sleep(60)
 
 
-def test_what_is_done_in_time_is_not_disturbed():
+def test_work_within_the_deadline_is_not_interrupted():
     with deadline(60):
         answer = subprocess.run(["echo", "here"], capture_output=True, text=True, check=True).stdout
     assert answer == "here\n"
@@ -69,8 +69,8 @@ def raise_outer(_number, _frame):
 
 
 @pytest.mark.parametrize("outer, inner", [(0.2, 60), (0.6, 0.2)])
-def test_a_timer_that_is_set_already_goes_on(outer, inner):
-    """The keyword ``timeout`` of a task has the same signal."""
+def test_an_existing_timer_continues(outer, inner):
+    """The keyword ``timeout`` of a task uses the same signal."""
     before = signal.signal(signal.SIGALRM, raise_outer)
     signal.setitimer(signal.ITIMER_REAL, outer)
     try:
@@ -86,8 +86,8 @@ def test_a_timer_that_is_set_already_goes_on(outer, inner):
         signal.signal(signal.SIGALRM, before)
 
 
-def test_the_keepalive_comes_after_what_the_user_gave():
-    """ssh takes the first value of an option."""
+def test_the_keepalive_follows_the_arguments_of_the_user():
+    """ssh uses the first value of an option."""
     connection = Connection(ssh_extra_args="-o ServerAliveInterval=60")
     keep_alive(connection)
     keep_alive(connection)
@@ -95,8 +95,8 @@ def test_the_keepalive_comes_after_what_the_user_gave():
     assert connection.options["scp_extra_args"] == connection.options["sftp_extra_args"] == "-o ServerAliveInterval=10 -o ServerAliveCountMax=3"
 
 
-def test_a_shared_connection_of_its_own():
-    """One that was opened before has no keepalive. Hosts, ports and users differ; a path of the user's stays."""
+def test_connections_with_keepalive_have_a_separate_control_path():
+    """A connection that was opened before has no keepalive. Hosts, ports and users differ; a path that the user has set is kept."""
     paths = set()
     for options in ({}, {}, {"host": "n2"}, {"port": 22}, {"remote_user": "admin"}):
         connection = Connection(**options)
@@ -110,7 +110,7 @@ def test_a_shared_connection_of_its_own():
     assert given.options["control_path"] == "/run/cp-%%h"
 
 
-def test_other_connections_are_left_as_they_are():
+def test_other_connections_are_not_changed():
     keep_alive(types.SimpleNamespace(transport="kubectl"))
 
 
@@ -128,7 +128,7 @@ class Action(BoundedAction):
         time.sleep(60)
 
 
-def test_a_host_that_does_not_answer_is_unreachable_and_nothing_more_is_asked_of_it():
+def test_a_silent_host_is_unreachable_and_not_called_again():
     action = Action()
     with pytest.raises(AnsibleConnectionFailure, match="no answer within 0 s to hccn.cluster.device_info: the host or its connection has stopped"):
         with action.answered_within(0.1):
@@ -137,7 +137,7 @@ def test_a_host_that_does_not_answer_is_unreachable_and_nothing_more_is_asked_of
     assert "ServerAliveInterval=10" in action._connection.options["ssh_extra_args"]
 
 
-def test_the_clean_up_after_a_module_has_a_bound_and_costs_no_result(monkeypatch):
+def test_cleanup_is_limited_and_does_not_affect_the_result(monkeypatch):
     monkeypatch.setattr("ansible_collections.hccn.cluster.plugins.plugin_utils._connection.bounded.CLEANUP_S", 0.1)
     action = Action()
     action.cleanup()
@@ -160,5 +160,5 @@ def test_the_clean_up_after_a_module_has_a_bound_and_costs_no_result(monkeypatch
     ("datadist_link", {"timeout": 90}, 60 + 300 + 90),
     ("perf_tools_info", {"timeout": None}, 60 + 300),
 ])
-def test_a_host_has_longer_than_the_module_itself(module, arguments, expected):
+def test_the_limit_of_a_host_exceeds_that_of_the_module(module, arguments, expected):
     assert bounds.seconds(f"hccn.cluster.{module}", arguments) == expected

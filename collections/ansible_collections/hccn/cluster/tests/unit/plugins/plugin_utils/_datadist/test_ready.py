@@ -35,15 +35,15 @@ def test_planned_calls_are_those_of_the_clusters_of_the_host():
     assert linked("d2", *planned) == [(5, [1], 1000)]
 
 
-def test_a_prefill_cluster_without_an_address():
+def test_a_prefill_cluster_without_an_address_is_an_error():
     with pytest.raises(AnsibleFilterError) as raised:
         calls([{**CLUSTERS[0], "ip_infos": []}, CLUSTERS[2]], "d1")
     assert str(raised.value) == "datadist_calls: the prefill cluster 1 has no ip_infos (give the address and port at which it listens)"
 
 
-def test_the_problems_as_lines():
+def test_problems_are_formatted_as_lines():
     problems = [{"severity": "error", "host": "p2", "device": 1, "message": "the link of NPU 1 of p2 is down", "hint": "mend the link"},
                 {"severity": "warning", "message": "7 more problems of the rule link", "rule": "link"}]
     assert lines({"planned": {"links": 4, "clusters": 5, "devices": 3, "calls": 2}, "problems": problems}) == [
-        "LLM-DataDist: 4 links of 5 clusters on 3 NPUs, 2 problems", "error: p2 npu 1: the link of NPU 1 of p2 is down. mend the link",
+        "LLM-DataDist: 4 links of 5 clusters on 3 NPUs, 2 problems", "error: p2 NPU 1: the link of NPU 1 of p2 is down. mend the link",
         "warning: 7 more problems of the rule link"]

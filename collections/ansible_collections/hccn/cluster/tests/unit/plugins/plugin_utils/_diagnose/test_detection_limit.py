@@ -1,11 +1,11 @@
-"""The detection limit that is forecast before a run. tests/fabric_simulation measures whether such limits are true."""
+"""The detection limit forecast before a run. tests/lab/fabric_simulation measures whether such limits hold."""
 
 from __future__ import annotations
 
 from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose.detection_limit import forecast
 
 
-def test_before_the_run():
+def test_forecast_before_the_run():
     found = forecast({"hosts": 1024, "rails": list(range(8)), "pairs": 8192, "adaptive": False})
     assert found == {"spread_percent": 1.0, "smallest_drop_percent": {"npu": 6.3, "pair": 7.7}}
     noisier = forecast({"hosts": 1024, "rails": list(range(8)), "pairs": 8192, "adaptive": False}, spread=0.02)

@@ -11,7 +11,7 @@ FAST, LOW = 195.0, 50.0
 
 
 def record(source, target, value=FAST, device=0, error=None, failed_end=None, unit="bandwidth"):
-    """A record of one pair; ``value`` None with the code of an error."""
+    """Return the record of a pair; with ``error``, a failed one."""
     made = {
         "id": "r1/%s-%s-%d/forward/1" % (source, target, device), "kind": "rdma", "status": "failed" if error else "ok", "operation": "write", "measure": unit,
         "source": {"host": source, "device": device}, "target": {"host": target, "device": device}, "context": {"round": 1}, "samples": [],
@@ -28,7 +28,7 @@ def record(source, target, value=FAST, device=0, error=None, failed_end=None, un
 
 
 def results_of(*records, hosts="abcd"):
-    """Each host's result with the records of which it is the source."""
+    """Return the result of each host, with the records of which it is the source."""
     return {host: {"run_id": "r1", "state": "finished", "measurements": [entry for entry in records if entry["source"]["host"] == host]}
             for host in hosts}
 
@@ -45,29 +45,29 @@ RING = (("a", "b"), ("c", "d"), ("b", "c"), ("d", "a"))
 
 
 def ring(**changed):
-    """Four hosts in two rounds; ``ab=...`` replaces the arguments of one pair."""
+    """Return records of four hosts in two rounds; ``ab=...`` changes the arguments of one pair."""
     return [record(source, target, **changed.get(source + target, {})) for source, target in RING]
 
 
-def test_all_good():
+def test_good_pairs_make_all_hosts_good():
     found = diagnose("abcd", results_of(*ring()))
     assert classes(found) == {"a": "good", "b": "good", "c": "good", "d": "good"}
-    assert verdict(found, "a").message == "pairs: 2 with 2 of the other hosts, 195 to 195 Gbit/s"
+    assert verdict(found, "a").message == "2 good pairs with 2 other hosts, 195 to 195 Gbit/s"
     assert verdict(found, "a").evidence == []
     assert found.coverage == {"hosts": 4, "hosts_measured": 4, "pairs": 4, "pairs_good": 4, "pairs_slow": 0, "pairs_failed": 0, "pairs_busy": 0,
                               "host_pairs_measured": 4, "host_pairs_possible": 6}
 
 
-def test_a_slow_host_among_four():
+def test_a_slow_host_among_four_is_named():
     rails = [record(source, target, device=rail) for rail in range(1, 8) for source, target in RING]
     found = diagnose("abcd", results_of(*ring(bc={"value": LOW}, ab={"value": LOW + 1}), *rails))
     assert classes(found) == {"a": "good", "b": "slow", "c": "good", "d": "good"}
     assert verdict(found, "b").message == "npu 0 is slow with 2 of 2 proven-good partners: a, c, 74 % below normal"
     assert verdict(found, "b").evidence == ["b npu 0 to c npu 0: 50 Gbit/s, normal is 195", "a npu 0 to b npu 0: 51 Gbit/s, normal is 195"]
-    assert verdict(found, "a").message == "pairs: 15 with 2 of the other hosts, 195 to 195 Gbit/s; bad ones put down to the other end: 1"
+    assert verdict(found, "a").message == "15 good pairs with 2 other hosts, 195 to 195 Gbit/s; bad pairs attributed to the partner: 1"
 
 
-def test_a_host_that_no_plan_has_is_told_why():
+def test_a_host_outside_the_plan_has_the_reason():
     left_out = [host_classes.LeftOut("a", 0, "link_down", "its link is down")]
     alone = diagnose(["a", "b"], {"a": None, "b": {"skipped": True}}, left_out=left_out, plan={"hosts": {}, "rounds": []})
     assert [(one.host, one.verdict, one.message) for one in alone.verdicts] == [
@@ -81,51 +81,53 @@ def test_two_hosts_are_both_suspects():
     pairs = [record("a", "b", device=rail, value=LOW if rail == 3 else FAST) for rail in range(8)]
     found = diagnose("ab", results_of(*pairs, hosts="ab"))
     assert classes(found) == {"a": "slow", "b": "slow"}
-    assert verdict(found, "a").message == "npu 3 is slow with b, 74 % below normal: either end or the path between, no other pair tells which"
-    assert verdict(found, "b").message == "npu 3 is slow with a, 74 % below normal: either end or the path between, no other pair tells which"
+    assert verdict(found, "a").message == (
+        "npu 3 is slow with b, 74 % below normal: the cause is this NPU, its partner or the path between them; no other pair shows which")
+    assert verdict(found, "b").message == (
+        "npu 3 is slow with a, 74 % below normal: the cause is this NPU, its partner or the path between them; no other pair shows which")
 
 
 def test_two_hosts_with_a_failed_pair_are_both_failed():
     found = diagnose("ab", results_of(record("a", "b", error="retry_exceeded"), hosts="ab"))
     assert classes(found) == {"a": "failed", "b": "failed"}
-    assert verdict(found, "a").message == "npu 0 fails with b: either end or the path between, no other pair tells which"
+    assert verdict(found, "a").message == "npu 0 fails with b: the cause is this NPU, its partner or the path between them; no other pair shows which"
     assert verdict(found, "b").evidence == ["a npu 0 to b npu 0: retry_exceeded: it broke"]
 
 
-def test_a_path_between_two_that_are_good_elsewhere():
+def test_a_bad_pair_of_good_hosts_is_a_path():
     rails = [record(source, target, device=rail) for rail in range(1, 8) for source, target in RING]
     found = diagnose("abcd", results_of(*ring(ab={"error": "retry_exceeded"}), *rails))
     assert classes(found) == {"a": "good", "b": "good", "c": "good", "d": "good"}
     assert [(entry["kind"], entry["name"], entry["class"], entry["certain"], entry["hosts"]) for entry in found.components] == [
         ("pair", "path a npu 0 to b npu 0", "failed", False, ["a", "b"])]
     assert found.components[0]["message"] == (
-        "path a npu 0 to b npu 0: fails: both ends are good with others: the path between them, or it comes and goes; measure it again with another "
-        "source port")
-    assert verdict(found, "a").message.endswith("; bad ones put down to the other end, path a npu 0 to b npu 0: 1")
+        "path a npu 0 to b npu 0 fails: both NPUs are good with others: the path between them is bad, or the fault is intermittent; measure the pair "
+        "again with another source port")
+    assert verdict(found, "a").message.endswith("; bad pairs attributed to the partner, path a npu 0 to b npu 0: 1")
     assert found.failing("failed") == ([], [found.components[0]["message"]])
 
 
-def test_the_end_with_more_bad_partners():
+def test_the_npu_with_more_bad_partners_is_blamed():
     pairs = [record("a", "b", error="retry_exceeded"), record("c", "a", error="retry_exceeded")]
     found = diagnose("abc", results_of(*pairs))
     assert classes(found) == {"a": "failed", "b": "not_measured", "c": "not_measured"}
     assert verdict(found, "a").message == "npu 0 fails with b, c"
-    assert verdict(found, "b").message == "its pairs failed at the other end"
+    assert verdict(found, "b").message == "its pairs failed because of their partners"
 
 
-def test_what_is_blamed_for_sure_explains_the_rest():
-    # a is proven bad by c, which is good with d; the pair of a and b, who has no other, is then put down to a
+def test_a_certain_component_explains_the_other_bad_pairs():
+    # a is proven bad by c, which is good with d; the pair of a and b is then attributed to a, since b has no other pair
     pairs = [record("a", "b", error="retry_exceeded"), record("c", "a", error="retry_exceeded"), record("c", "d")]
     found = diagnose("abcd", results_of(*pairs))
     assert classes(found) == {"a": "failed", "b": "not_measured", "c": "good", "d": "good"}
 
 
-def test_an_error_of_one_end_is_that_ends():
+def test_an_error_that_an_npu_reports_is_attributed_to_it():
     found = diagnose("ab", results_of(record("a", "b", error="start_refused", failed_end="target"), hosts="ab"))
     assert classes(found) == {"a": "not_measured", "b": "failed"}
 
 
-def test_a_busy_device():
+def test_a_busy_npu_makes_its_host_busy():
     found = diagnose("abcd", results_of(*ring(ab={"error": "roce_test_running", "failed_end": "source"})))
     assert classes(found) == {"a": "busy", "b": "good", "c": "good", "d": "good"}
     assert verdict(found, "a").message == "npu 0 does other work with b"
@@ -136,14 +138,14 @@ def test_failed_counts_more_than_busy_and_slow():
     assert classes(diagnose("a", results_of(*pairs)))["a"] == "failed"
 
 
-def test_a_dead_host():
+def test_a_dead_host_is_unreachable():
     pairs = [record("a", "b"), record("a", "c", error="peer_unreachable", failed_end="target", device=1), record("b", "a", device=1)]
     found = diagnose("abc", {**results_of(*pairs), "c": None})
     assert classes(found) == {"a": "good", "b": "good", "c": "unreachable"}
-    assert verdict(found, "c").message == "there is no result of this host, and its runner did not answer its partners"
+    assert verdict(found, "c").message == "the host returned no result, and its runner did not answer its partners"
 
 
-def test_a_host_that_reaches_nobody_is_blamed_itself():
+def test_a_host_that_reaches_no_partner_is_blamed_itself():
     pairs = [record("a", "b", error="peer_unreachable", failed_end="target"), record("a", "c", error="peer_unreachable", failed_end="target"),
              record("b", "c"), record("c", "d"), record("d", "b")]
     found = diagnose("abcd", results_of(*pairs))
@@ -151,7 +153,7 @@ def test_a_host_that_reaches_nobody_is_blamed_itself():
 
 
 @pytest.mark.parametrize("result, verdict_class, message", [
-    (None, "not_measured", "there is no result of this host"),
+    (None, "not_measured", "the host returned no result"),
     ({"unreachable": True, "msg": "no route\nmore"}, "unreachable", "Ansible did not reach the host: no route"),
     ({"unreachable": True}, "unreachable", "Ansible did not reach the host: no reason given"),
     ({"failed": True, "msg": "Task failed: Timed out after 9 second(s).", "timedout": {"period": 9}}, "unreachable",
@@ -161,42 +163,42 @@ def test_a_host_that_reaches_nobody_is_blamed_itself():
     ({"skipped": True}, "not_measured", "the measurement was skipped on this host"),
     ({"state": "unknown", "measurements": []}, "not_measured", "the host has no such run: rdma_perf did not start there"),
     ({"state": "running", "measurements": []}, "failed",
-     "the run on this host was not over when it was asked for: wait longer, or end it with state: absent"),
+     "the run on this host had not ended when its results were read: wait longer, or end it with state: absent"),
     ({"state": "failed", "measurements": [], "error": {"message": "the runner ended"}}, "failed", "the run on this host failed: the runner ended"),
     ({"state": "failed", "measurements": [], "error": {"code": "run_cancelled", "message": "by hand"}}, "not_measured",
      "the run on this host was ended: by hand"),
     ({"failed": True, "msg": "MODULE FAILURE: no room"}, "not_measured", "the run did not begin on this host: MODULE FAILURE: no room"),
     ({"failed": True, "msg": "it is (wait)", "measurements": [], "error": {"code": "host_in_use", "message": "run r1 is at work"}}, "busy",
      "the run did not begin on this host: run r1 is at work"),
-    ({"state": "finished", "measurements": []}, "not_measured", "no pair has this host"),
+    ({"state": "finished", "measurements": []}, "not_measured", "no pair contains this host"),
 ])
-def test_hosts_without_pairs(result, verdict_class, message):
+def test_hosts_without_pairs_are_not_measured(result, verdict_class, message):
     found = diagnose(["x"], {"x": result})
     assert (verdict(found, "x").verdict, verdict(found, "x").message) == (verdict_class, message)
 
 
-def test_too_short_a_time_is_no_hosts_fault():
-    """One that alone goes on is; where most do, nobody is, and what they have measured counts."""
+def test_most_runs_unfinished_is_not_a_fault_of_the_hosts():
+    """A single unfinished run is a failure of its host. If most are unfinished, none is, and their measurements count."""
     over = results_of(*ring())
     assert classes(diagnose("abcd", {**over, "c": {**over["c"], "state": "running"}}))["c"] == "failed"
     late = {host: {**result, "state": "finished" if host == "a" else "running"} for host, result in results_of(*ring(ab={"value": 100.0})).items()}
     found = diagnose("abcd", late)
     assert classes(found) == {"a": "good", "b": "not_measured", "c": "not_measured", "d": "not_measured"}
-    assert verdict(found, "c").message == ("the run was not over when it was asked for, on this host and on most of the others: wait longer, or end it with "
-                                           "state: absent")
+    assert verdict(found, "c").message == (
+        "the run had not ended when its results were read, on this host and on most of the others: wait longer, or end it with state: absent")
 
 
-def test_a_host_without_result_is_judged_by_its_partners_records():
+def test_a_host_without_result_is_classified_by_records_of_its_partners():
     found = diagnose("abcd", {**results_of(*ring()), "c": None})
     assert classes(found)["c"] == "good"
 
 
-def test_a_failed_module_with_measurements_is_judged_by_them():
+def test_a_failed_module_with_measurements_is_classified_by_them():
     found = diagnose("ab", {"a": {"failed": True, "msg": "x", "state": "finished", "measurements": [record("a", "b")]}, "b": {"skipped": True}})
     assert classes(found) == {"a": "good", "b": "good"}
 
 
-def test_the_absolute_floor():
+def test_values_below_the_absolute_floor_are_slow():
     found = diagnose("ab", results_of(record("a", "b", value=170.0), hosts="ab"), floor_gbit_s=180.0)
     assert classes(found) == {"a": "slow", "b": "slow"}
     assert verdict(found, "a").evidence == ["a npu 0 to b npu 0: 170 Gbit/s, the floor is 180"]
@@ -205,12 +207,12 @@ def test_the_absolute_floor():
 
 
 @pytest.mark.parametrize("value, verdict_class", [(146.2, "slow"), (146.3, "good")])
-def test_the_relative_floor(value, verdict_class):
+def test_values_above_the_relative_floor_are_not_slow(value, verdict_class):
     pairs = [record("a", "b", value=value, device=0)] + [record("a", "b", device=rail) for rail in range(1, 8)]
     assert classes(diagnose("ab", results_of(*pairs, hosts="ab"), relative_floor=0.75))["a"] == verdict_class
 
 
-def test_a_rail_that_is_slow_as_a_whole():
+def test_a_rail_that_is_slow_as_a_whole_is_named():
     names = "abcdefgh"
     slow_rail = [record(one, other, value=100.0, device=5) for one, other in zip(names, names[1:] + names[:1])]
     others = [record(one, other, device=rail) for rail in range(4) for one, other in zip(names, names[1:] + names[:1])]
@@ -229,10 +231,10 @@ def test_latency_is_slow_when_it_is_long():
     assert classes(diagnose("ab", results_of(*pairs, hosts="ab"), relative_floor=0.75)) == {"a": "good", "b": "good"}
 
 
-def test_average_where_there_is_no_typical_latency():
+def test_average_latency_replaces_a_missing_typical_latency():
     made = record("a", "b", value=46.0, unit="latency")
     made["samples"] = [{"size_bytes": 2, "latency_us": {"avg": 47.0}}]
-    assert verdict(diagnose("ab", results_of(made, hosts="ab")), "a").message == "pairs: 1 with 1 of the other hosts, 47 to 47 us"
+    assert verdict(diagnose("ab", results_of(made, hosts="ab")), "a").message == "1 good pair with 1 other host, 47 to 47 us"
 
 
 def test_kinds_are_not_compared_with_each_other():
@@ -250,7 +252,7 @@ def test_a_record_without_a_value_is_a_failure(samples):
     assert verdict(found, "a").evidence == ["a npu 0 to b npu 0: no_result: no sample in the record"]
 
 
-def test_records_that_come_twice_count_once():
+def test_duplicate_records_count_once():
     once = record("a", "b")
     found = diagnose("ab", {"a": {"measurements": [once]}, "b": {"measurements": [once, {"kind": "device", "id": "x"}]}})
     assert found.coverage["pairs"] == 1
@@ -272,11 +274,11 @@ def test_evidence_is_bounded_and_worst_first():
     assert all("retry_exceeded" in line for line in verdict(found, "a").evidence)
 
 
-def test_every_host_asked_for_has_one_verdict_in_order():
+def test_every_requested_host_has_one_verdict_in_order():
     found = diagnose(["d", "zzz", "a"], results_of(*ring()))
     assert [entry.host for entry in found.verdicts] == ["d", "zzz", "a"]
     assert {entry.verdict for entry in found.verdicts} <= set(host_classes.CLASSES)
-    assert verdict(found, "d").as_dict() == {"host": "d", "class": "good", "message": "pairs: 2 with 2 of the other hosts, 195 to 195 Gbit/s", "evidence": []}
+    assert verdict(found, "d").as_dict() == {"host": "d", "class": "good", "message": "2 good pairs with 2 other hosts, 195 to 195 Gbit/s", "evidence": []}
 
 
 BUSY_NPU = host_classes.LeftOut("b", 5, "device_busy", "it is at work, pid 4711")
@@ -284,8 +286,8 @@ MUTE_NPU = host_classes.LeftOut("b", 6, "address_not_set", "it has no address")
 
 
 @pytest.mark.parametrize("left_out, state, beginning", [
-    ([BUSY_NPU], "busy", "npu 5 was left out: it is at work, pid 4711; pairs: "),
-    ([BUSY_NPU, MUTE_NPU], "failed", "npu 5 was left out: it is at work, pid 4711; npu 6 was left out: it has no address; pairs: "),
+    ([BUSY_NPU], "busy", "npu 5 was left out: it is at work, pid 4711; 2 good pairs "),
+    ([BUSY_NPU, MUTE_NPU], "failed", "npu 5 was left out: it is at work, pid 4711; npu 6 was left out: it has no address; 2 good pairs "),
 ])
 def test_a_host_with_an_npu_left_out_is_not_good(left_out, state, beginning):
     found = diagnose("abcd", results_of(*ring()), left_out=left_out)
@@ -294,13 +296,13 @@ def test_a_host_with_an_npu_left_out_is_not_good(left_out, state, beginning):
 
 
 def test_a_host_without_the_tool_is_not_measured():
-    missing = [host_classes.LeftOut("b", number, "tool_missing", "iperf3 is not there (dnf install --assumeyes iperf3)") for number in (0, 1)]
+    missing = [host_classes.LeftOut("b", number, "tool_missing", "iperf3 is not installed (dnf install --assumeyes iperf3)") for number in (0, 1)]
     alone = verdict(diagnose("ab", {"a": None, "b": None}, left_out=missing), "b")
-    assert (alone.verdict, alone.message) == ("not_measured", "npu 0, 1 were left out: iperf3 is not there (dnf install --assumeyes iperf3)")
+    assert (alone.verdict, alone.message) == ("not_measured", "npu 0, 1 were left out: iperf3 is not installed (dnf install --assumeyes iperf3)")
     assert verdict(diagnose("ab", {"a": None, "b": None}, left_out=[*missing, MUTE_NPU]), "b").verdict == "failed"
 
 
-def test_what_hosts_and_tools_said_is_shown_as_one_line():
+def test_texts_of_hosts_and_tools_are_one_printable_line():
     hostile = {**record("a", "b", error="tool_failed", failed_end="source"), "error": {"code": "tool\x1b[2J", "message": "bad\u202e\n\x9b31m" + " more" * 1000}}
     left_out = [host_classes.LeftOut("b", 5, "tool_failed", "\x1b]0;owned\x07")]
     found = diagnose("abcd", results_of(hostile, *ring()[1:]), left_out=left_out, plan={"topology": {}})
@@ -313,6 +315,6 @@ def test_what_hosts_and_tools_said_is_shown_as_one_line():
     assert verdict(diagnose("a", {"a": gone}), "a").message.endswith(": ?[2Jgone?")
 
 
-def test_a_host_with_all_npus_left_out():
+def test_class_of_a_host_with_all_npus_left_out():
     found = diagnose("ab", {"a": None, "b": None}, left_out=[BUSY_NPU])
     assert (verdict(found, "b").verdict, verdict(found, "b").message) == ("busy", "npu 5 was left out: it is at work, pid 4711")

@@ -1,4 +1,4 @@
-"""Where most hosts are slow the few fast pairs are what is normal, unless they have a faster way."""
+"""If most hosts are slow, the few fast pairs are normal, unless they have a faster path."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import pytest
 from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose.diagnosis import diagnose_records
 
 
-def judged(count, speed, devices=1, leaf_size=0, spread=0.01, super_pods=None):
-    """Every pair of hosts on each rail; ``speed(one, other, device)`` is the share of 195 Gbit/s by the places of the hosts."""
+def diagnosed(count, speed, devices=1, leaf_size=0, spread=0.01, super_pods=None):
+    """Return the diagnosis of every pair of hosts on each rail; ``speed(one, other, device)`` is the share of 195 Gbit/s by the places of the hosts."""
     noise, records = random.Random(1), []
     for number, (one, other) in enumerate(itertools.combinations(range(count), 2)):
         source, target = (one, other) if number % 2 else (other, one)
@@ -35,59 +35,59 @@ def bad_hosts(found):
 
 
 @pytest.mark.parametrize("count, slow, devices, drop", [(4, 2, 8, 0.5), (5, 3, 8, 0.5), (8, 5, 8, 0.2), (16, 11, 1, 0.1), (32, 23, 1, 0.1), (12, 8, 2, 0.7)])
-def test_most_hosts_are_slow(count, slow, devices, drop):
-    found = judged(count, lambda one, other, device: 1 - drop if one < slow else 1.0, devices)
+def test_few_fast_hosts_show_that_most_are_slow(count, slow, devices, drop):
+    found = diagnosed(count, lambda one, other, device: 1 - drop if one < slow else 1.0, devices)
     assert bad_hosts(found) == ["n%02d" % place for place in range(slow)]
     assert all(certain for _kind, _name, certain in named(found))
     assert found.verdicts[-1].verdict == "good"
 
 
-def test_hosts_that_are_slow_in_their_own_ways():
-    found = judged(10, lambda one, other, device: min(0.3 + 0.08 * one, 0.3 + 0.08 * other) if one < 6 else 1.0, 2)
+def test_hosts_that_are_slow_by_different_amounts():
+    found = diagnosed(10, lambda one, other, device: min(0.3 + 0.08 * one, 0.3 + 0.08 * other) if one < 6 else 1.0, 2)
     assert sorted(named(found)) == [("node", "n%02d" % place, True) for place in range(6)]
     assert bad_hosts(found) == ["n00", "n01", "n02", "n03", "n04", "n05"]
 
 
 def test_a_single_fast_pair_proves_nothing():
-    """One host reports it: as likely it reports too much as all others are slow. It is told, and nobody is blamed for it."""
-    found = judged(4, lambda one, other, device: 0.5 if one < 2 else 1.0)
+    """A single host reports it: either it reports too much or all others are slow. The pair is mentioned, and no component is blamed."""
+    found = diagnosed(4, lambda one, other, device: 0.5 if one < 2 else 1.0)
     assert (named(found), bad_hosts(found)) == ([], [])
-    said = "1 pair of n02, n03 reaches 195.1 Gbit/s, the others about 98.16: either these have a faster way, or the others are slow"
-    assert found.detection_limit["blind"][0] == said
+    sentence = "1 pair of n02, n03 reaches 195.1 Gbit/s, the others about 98.16: either these have a faster path, or the others are slow"
+    assert found.detection_limit["blind"][0] == sentence
 
 
-def test_a_few_fast_hosts_of_many_are_told_only():
-    found = judged(64, lambda one, other, device: 0.5 if one < 60 else 1.0)
+def test_a_few_fast_hosts_of_many_are_only_mentioned():
+    found = diagnosed(64, lambda one, other, device: 0.5 if one < 60 else 1.0)
     assert (named(found), bad_hosts(found)) == ([], [])
     assert found.detection_limit["blind"][0].startswith("6 pairs of n60, n61, n62, n63 reach 19")
 
 
-def test_an_eighth_of_fast_hosts_leaves_it_open():
-    found = judged(64, lambda one, other, device: 0.5 if one < 56 else 1.0)
+def test_an_eighth_of_fast_hosts_makes_the_normal_value_unknown():
+    found = diagnosed(64, lambda one, other, device: 0.5 if one < 56 else 1.0)
     assert named(found) == [("fabric", "most of the fabric", False)]
     assert len(bad_hosts(found)) == 56
 
 
 @pytest.mark.parametrize("leaf_size", [2, 4])
-def test_pairs_on_the_same_leaf_are_no_measure_for_the_others(leaf_size):
-    found = judged(24, lambda one, other, device: 1.0 if one // leaf_size == other // leaf_size else 0.5, leaf_size=leaf_size)
+def test_faster_pairs_on_the_same_leaf_do_not_make_others_slow(leaf_size):
+    found = diagnosed(24, lambda one, other, device: 1.0 if one // leaf_size == other // leaf_size else 0.5, leaf_size=leaf_size)
     assert (named(found), bad_hosts(found)) == ([], [])
 
 
-def test_leaves_that_nobody_told_of_and_super_pods():
-    groups = judged(24, lambda one, other, device: 1.0 if one // 4 == other // 4 else 0.5)
-    pods = judged(24, lambda one, other, device: 1.0 if other < 6 else 0.5, super_pods=lambda place: "0" if place < 6 else str(place))
+def test_faster_pairs_of_unknown_leaves_and_super_pods():
+    groups = diagnosed(24, lambda one, other, device: 1.0 if one // 4 == other // 4 else 0.5)
+    pods = diagnosed(24, lambda one, other, device: 1.0 if other < 6 else 0.5, super_pods=lambda place: "0" if place < 6 else str(place))
     assert (bad_hosts(groups), bad_hosts(pods)) == ([], [])
 
 
 @pytest.mark.parametrize("spread", [0.003, 0.01, 0.03])
 @pytest.mark.parametrize("count", [3, 4, 6, 12, 40])
-def test_noise_is_none(count, spread):
-    found = judged(count, lambda one, other, device: 1.0, spread=spread)
+def test_noise_has_no_fast_pairs(count, spread):
+    found = diagnosed(count, lambda one, other, device: 1.0, spread=spread)
     assert (named(found), bad_hosts(found)) == ([], [])
     assert "smallest_drop_percent" in found.detection_limit
 
 
-def test_one_stray_value_is_none():
-    found = judged(24, lambda one, other, device: 1.2 if (one, other) == (3, 7) else 1.0)
+def test_one_stray_value_is_not_a_fast_pair():
+    found = diagnosed(24, lambda one, other, device: 1.2 if (one, other) == (3, 7) else 1.0)
     assert (named(found), bad_hosts(found)) == ([], [])

@@ -1,4 +1,4 @@
-"""A host that met others only over a bad leaf or path is not blamed for that: three leaves of three hosts, of which one has no partner on its own leaf."""
+"""A host that was measured only over a bad leaf or path is not blamed: three leaves of three hosts, of which one has no partner on its own leaf."""
 
 from __future__ import annotations
 
@@ -48,16 +48,16 @@ def named(found):
 
 
 @pytest.mark.parametrize("bad", [100.0, "retry_exceeded"])
-def test_the_odd_host_of_a_leaf_with_bad_links_is_not_blamed(bad):
+def test_a_host_without_partner_on_a_leaf_with_bad_links_is_not_blamed(bad):
     plan = plan_of(INSIDE + BETWEEN)
     found = diagnose(NAMES, measured(plan, uplinks_of_a, bad), plan=plan)
     assert named(found) == [("leaf", "leaf a", True)]
     assert classes(found) == {"a3": "not_measured"}
-    assert found.verdicts[2].message == "its pairs are bad by leaf a"
+    assert found.verdicts[2].message == "its pairs are bad because of leaf a"
 
 
 @pytest.mark.parametrize("bad_itself, verdict", [(False, {}), (True, {"a3": "slow"})])
-def test_the_second_look_measures_it_inside_its_leaf(bad_itself, verdict):
+def test_the_confirmation_run_measures_it_inside_its_leaf(bad_itself, verdict):
     def is_bad(source, target):
         return uplinks_of_a(source, target) or (bad_itself and "a3" in (source, target))
 
@@ -65,22 +65,22 @@ def test_the_second_look_measures_it_inside_its_leaf(bad_itself, verdict):
     results = measured(plan, is_bad, 100.0)
     further = plan_confirmation_run(plan, diagnose(NAMES, results, plan=plan), results)
     assert [sorted((entry["source"]["host"][0], entry["target"]["host"][0])) for one in further.rounds for entry in one] == [["a", "a"]]
-    assert further.as_dict(plan)["text"].endswith("in 1 more round: 1 NPU has met proven good ones only over a bad leaf or path.")
+    assert further.as_dict(plan)["text"].endswith("in 1 more round: 1 NPU was measured with proven good ones only over a bad leaf or path.")
     whole = extended(plan, further.rounds)
     assert classes(diagnose(NAMES, measured(whole, is_bad, 100.0), plan=whole)) == verdict
 
 
-def test_where_others_are_good_over_the_same_links_it_is_the_host():
+def test_a_host_is_blamed_if_others_are_good_over_the_same_links():
     plan = plan_of(INSIDE + BETWEEN)
     found = diagnose(NAMES, measured(plan, lambda source, target: "a3" in (source, target), 100.0), plan=plan)
     assert (named(found), classes(found)) == ([("npu", "a3 npu 0", True)], {"a3": "slow"})
 
 
-def test_where_too_few_tell_it_is_said_without_certainty():
+def test_too_few_other_pairs_make_the_component_uncertain():
     plan = plan_of([*INSIDE, ["c3", "c1"], ["b3", "b1"], ["a3", "b1"], ["b2", "a3"], ["b2", "c1"]])
     found = diagnose(NAMES, measured(plan, uplinks_of_a, 100.0), plan=plan)
     assert (named(found), classes(found)) == ([("npu", "a3 npu 0", False)], {"a3": "slow"})
-    assert found.verdicts[2].message.endswith("49 % below normal: or its leaf's links or the path between: too few others tell")
+    assert found.verdicts[2].message.endswith("49 % below normal: the links of its leaf or the path may be the cause instead; too few other pairs show which")
     results = measured(plan, uplinks_of_a, 100.0)
     whole = extended(plan, plan_confirmation_run(plan, found, results).rounds)
     assert classes(diagnose(NAMES, measured(whole, uplinks_of_a, 100.0), plan=whole)) == {}

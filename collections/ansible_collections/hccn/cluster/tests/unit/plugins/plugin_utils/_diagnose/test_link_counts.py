@@ -6,14 +6,14 @@ LINKS = [(0, 2), (2, 0), (0, 2), (1, 2), (3, 1), (0, 1)]
 HOSTS = {0: "a", 1: "a", 2: "b", 3: "c"}
 
 
-def test_a_link_counts_for_what_it_joins_as_often_as_it_occurs() -> None:
+def test_a_link_counts_for_both_owners_as_often_as_it_occurs() -> None:
     counts = LinkCounts(LINKS, HOSTS.__getitem__)
     assert counts.counts == {"a": 6, "b": 4, "c": 1}
     assert counts.largest(2) == ["a", "b"]
     assert counts.links("b") == [(0, 2), (2, 0), (0, 2), (1, 2)]
 
 
-def test_what_is_taken_is_gone_at_both_ends() -> None:
+def test_removed_links_are_removed_for_both_owners() -> None:
     counts = LinkCounts(LINKS, lambda npu: npu)
     counts.remove(counts.links(0))
     assert counts.counts == {0: 0, 1: 2, 2: 1, 3: 1}
@@ -22,5 +22,5 @@ def test_what_is_taken_is_gone_at_both_ends() -> None:
     assert counts.links(0) == []
 
 
-def test_of_as_many_the_name_decides() -> None:
+def test_owners_with_equal_counts_are_sorted_by_name() -> None:
     assert LinkCounts([(10, 9), (9, 10)], lambda npu: npu).largest(1) == [10]

@@ -27,7 +27,7 @@ def test_low_values_do_not_pull_the_reference_down(share):
     assert 0.008 < found.spread < 0.012
 
 
-def test_values_rounded_to_three_digits():
+def test_spread_of_values_rounded_to_three_digits():
     found = normal([float(f"{value:.3g}") for value in noisy(20000, 0.01)])
     assert found.spread == pytest.approx(0.01, rel=0.06)
 
@@ -37,7 +37,7 @@ def test_equal_values_have_the_least_spread():
     assert (found.reference, found.spread, found.count) == (195.0, 0.005, 50)
 
 
-def test_few_values_with_one_low():
+def test_one_low_value_of_few_does_not_change_the_reference():
     assert normal([195.0, 194.0, 196.0, 150.0]).reference == 195.0
 
 
@@ -61,5 +61,5 @@ def test_a_drop_that_does_not_matter_is_never_bad():
 
 
 @pytest.mark.parametrize("count, good", [(1, 1), (7, 1), (8, 2), (63, 2), (64, 3), (1023, 17)])
-def test_good_values_that_clear(count, good):
+def test_number_of_good_values_that_clear_an_npu(count, good):
     assert cleared_by(count) == good

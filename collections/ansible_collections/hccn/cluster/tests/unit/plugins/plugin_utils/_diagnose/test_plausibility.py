@@ -1,4 +1,4 @@
-"""One host that reports too much or too little about its own measurements changes no other host's verdict."""
+"""A host that reports wrong values does not change the verdict of another host."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ def all_but_a(verdict):
     return {**dict.fromkeys(HOSTS, "good"), "a": verdict}
 
 
-def test_above_the_line_rate_is_no_measurement():
+def test_values_above_the_line_rate_are_dropped():
     found = diagnose(HOSTS, answers(234.0))
     assert classes(found) == all_but_a("not_measured")
     assert [problem.as_dict() for problem in found.problems] == [{
         "rule": "above_line_rate", "severity": "error", "host": "a",
-        "message": "it reported 234 Gbit/s from a npu 1 to b npu 1, whose line rate is 200 Gbit/s (2 such values): no measurement can be above it, so these "
+        "message": "it reported 234 Gbit/s from a npu 1 to b npu 1, whose line rate is 200 Gbit/s (2 such values): a measurement cannot be above it, so these "
                    "are dropped",
         "hint": "compare the clock, the tool and its version with those of the other hosts, then check again"}]
     assert found.verdicts[0].message.startswith("it reported 234 Gbit/s from a npu 1 to b npu 1")
@@ -49,11 +49,11 @@ def test_above_the_line_rate_is_no_measurement():
 
 
 @pytest.mark.parametrize("value, verdict", [(203.9, "good"), (204.1, "not_measured")])
-def test_what_rounding_may_make_of_the_line_rate(value, verdict):
+def test_values_within_the_tolerance_of_the_line_rate_count(value, verdict):
     assert classes(diagnose(HOSTS, answers(value))) == all_but_a(verdict)
 
 
-def test_both_directions_at_once_are_twice_the_line_rate():
+def test_both_directions_may_reach_twice_the_line_rate():
     found = answers(390.0)
     for answer in found.values():
         for record in answer["measurements"]:
@@ -62,8 +62,8 @@ def test_both_directions_at_once_are_twice_the_line_rate():
     assert classes(diagnose(HOSTS, found)) == all_but_a("good")
 
 
-def test_a_partner_that_gives_too_low_a_line_rate_makes_nobody_odd():
-    """f measures 195 Gbit/s with a, and a says that its line is 100: f has 200 with e, so it is not f that is wrong."""
+def test_a_wrong_line_rate_of_a_host_does_not_affect_its_partners():
+    """f measures 195 Gbit/s with a, and a reports a line rate of 100: f has 200 with e, so f is not wrong."""
     found = diagnose(HOSTS, answers(195.0, fa=100.0, ba=100.0, ab=100.0, af=100.0))
     assert {host: verdict for host, verdict in classes(found).items() if host != "a"} == dict.fromkeys("bcdef", "good")
     assert classes(found)["a"] == "not_measured"
@@ -71,7 +71,7 @@ def test_a_partner_that_gives_too_low_a_line_rate_makes_nobody_odd():
         ("above_line_rate", "a"), ("line_rates_differ", "b"), ("line_rates_differ", "f")]
 
 
-def test_a_line_rate_that_one_host_makes_up_counts_for_itself_only():
+def test_a_false_line_rate_affects_only_its_host():
     found = diagnose(HOSTS, answers(195.0, ab=400.0, af=400.0))
     assert {host for host, verdict in classes(found).items() if verdict != "good"} <= {"a"}
 
@@ -83,14 +83,14 @@ def test_without_line_rates_the_majority_decides(claimed, unit):
     assert [(problem.rule, problem.host) for problem in found.problems] == [("contradicted_by_others", "a")]
 
 
-def test_the_sentence_of_the_majority():
+def test_message_of_contradicted_values():
     assert diagnose(HOSTS, answers(390.0, rate=None)).problems[0].message == (
         "it reported 390 Gbit/s to its partners, where the other hosts measure 195 Gbit/s, also with this host: none of them confirms it, so its values are "
         "dropped")
 
 
-def test_two_good_pairs_that_one_host_alone_reports_are_confirmed_by_others():
-    """d is slow, or b reports too much: of four hosts with one NPU nothing tells. The pair of a and c does."""
+def test_pairs_that_only_one_host_reports_are_confirmed_by_others():
+    """Either d is slow, or b reports too much: four hosts with one NPU do not show which. The pair of a and c does."""
     hosts = [{"host": name, "control_address": "10.0.0.%d" % number, "control_port": 18514, "devices": [{"id": 0, "address": "10.1.0.%d" % number}]}
              for number, name in enumerate("abcd", 1)]
     rounds = [["b", "a"], ["c", "d"]], [["b", "c"], ["a", "d"]]
@@ -111,7 +111,7 @@ def test_two_good_pairs_that_one_host_alone_reports_are_confirmed_by_others():
         assert (classes(first), first.contested) == ({"a": "good", "b": "not_measured", "c": "good", "d": "good"}, ["b"])
         further = plan_confirmation_run(plan, first, results(plan, slow))
         assert [{entry[side]["host"] for side in ("source", "target")} for one in further.rounds for entry in one] == [{"a", "c"}]
-        assert "b alone reports more than the others" in further.as_dict(plan)["text"]
+        assert "only b reports higher values than the others" in further.as_dict(plan)["text"]
         whole = extended(plan, further.rounds)
         found = diagnose("abcd", results(whole, slow), plan=whole)
         assert {host: verdict for host, verdict in classes(found).items() if verdict != "good"} == wanted

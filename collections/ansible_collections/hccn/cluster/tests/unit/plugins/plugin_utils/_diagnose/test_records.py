@@ -1,4 +1,4 @@
-"""A record that cannot be understood is dropped, named as a problem of the host that returned it, and costs no other host its verdict."""
+"""A record that cannot be understood is dropped, is a problem of the host that returned it, and does not affect other hosts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ RING = ["ab", "bc", "cd", "da"]
 
 
 def answers(**changed):
-    """Four hosts in two rounds; ``changed``: what the record of a host has instead."""
+    """Return the results of four hosts in two rounds; ``changed`` replaces values in the record of a host."""
     return {pair[0]: {"run_id": "r1", "state": "finished", "measurements": [
         {**RECORD, "id": "r1/%s/forward/1" % pair, "source": {"host": pair[0], "device": 0}, "target": {"host": pair[1], "device": 0},
          **changed.get(pair[0], {})}]} for pair in RING}
@@ -24,21 +24,21 @@ def classes(found):
 
 @pytest.mark.parametrize("changed, why", [
     ({"source": {"host": "a"}}, "KeyError: 'device'"),
-    ({"source": {"host": "c", "device": 0}}, "it is of c, and only a host itself reports what it measured"),
-    ({"target": {"host": "b", "device": "x"}}, "'x' is no id of an NPU, 0 to 63"),
-    ({"target": {"host": "b", "device": True}}, "'True' is no id of an NPU, 0 to 63"),
-    ({"target": {"host": {"b": 1}, "device": 0}}, "the name of a host is no text, or too long"),
-    ({"samples": [{"size_bytes": 65536, "bandwidth_gbit_s": float("nan")}]}, "nan Gbit/s is no measurement"),
-    ({"samples": [{"size_bytes": 65536, "bandwidth_gbit_s": 1e308}]}, "1e+308 Gbit/s is no measurement"),
-    ({"samples": [{"size_bytes": 65536, "bandwidth_gbit_s": -1}]}, "-1.0 Gbit/s is no measurement"),
+    ({"source": {"host": "c", "device": 0}}, "its source is c, but a host may report only what it measured itself"),
+    ({"target": {"host": "b", "device": "x"}}, "'x' is not the id of an NPU, 0 to 63"),
+    ({"target": {"host": "b", "device": True}}, "'True' is not the id of an NPU, 0 to 63"),
+    ({"target": {"host": {"b": 1}, "device": 0}}, "the name of a host is not text, or is too long"),
+    ({"samples": [{"size_bytes": 65536, "bandwidth_gbit_s": float("nan")}]}, "nan Gbit/s is not a plausible measurement"),
+    ({"samples": [{"size_bytes": 65536, "bandwidth_gbit_s": 1e308}]}, "1e+308 Gbit/s is not a plausible measurement"),
+    ({"samples": [{"size_bytes": 65536, "bandwidth_gbit_s": -1}]}, "-1.0 Gbit/s is not a plausible measurement"),
     ({"samples": "fast"}, "AttributeError: 'str' object has no attribute 'get'"),
     ({"operation": ["write"]}, "TypeError: unhashable type: 'list'"),
     ({"context": {"line_rate_gbit_s": "fast"}}, "ValueError: could not convert string to float: 'fast'"),
-    ({"kind": "matrix", "hosts": ["b"], "samples": [{"size_bytes": 65536, "bandwidth_gbit_s": [float("inf")]}]}, "inf Gbit/s is no measurement"),
+    ({"kind": "matrix", "hosts": ["b"], "samples": [{"size_bytes": 65536, "bandwidth_gbit_s": [float("inf")]}]}, "inf Gbit/s is not a plausible measurement"),
     ({"kind": "matrix", "hosts": ["b"], "samples": [{"size_bytes": 65536, "bandwidth_gbit_s": [195.0, 195.0]}]}, "it has more values than hosts"),
-    ({"kind": "matrix", "hosts": ["b"], "samples": [], "failed": {"x": [-1]}}, "'-1' is no place among its hosts"),
+    ({"kind": "matrix", "hosts": ["b"], "samples": [], "failed": {"x": [-1]}}, "'-1' is not an index of its hosts"),
 ])
-def test_a_record_that_is_not_understood(changed, why):
+def test_a_malformed_record_is_dropped(changed, why):
     found = diagnose("abcd", answers(a=changed))
     assert [problem.as_dict() for problem in found.problems] == [{
         "rule": "record_not_understood", "severity": "error", "host": "a", "message": "the record 'r1/ab/forward/1' is dropped: " + why,
@@ -48,51 +48,51 @@ def test_a_record_that_is_not_understood(changed, why):
 
 
 @pytest.mark.parametrize("changed", [{"id": 5}, {"id": ""}, {"id": "x" * 300}])
-def test_a_record_without_a_usable_id(changed):
+def test_a_record_without_a_valid_id_is_dropped(changed):
     found = diagnose("abcd", answers(a=changed))
     assert classes(found) == {"a": "not_measured", "b": "good", "c": "good", "d": "good"}
     assert len(found.problems) == 1
 
 
 @pytest.mark.parametrize("answer, why", [
-    ("no dictionary", "its answer is 'no dictionary', no dictionary"), ([1], "its answer is '[1]', no dictionary"),
-    ({"measurements": 5}, "its measurements are '5', no list"), ({"measurements": "ab"}, "its measurements are 'ab', no list"),
+    ("no dictionary", "its answer is 'no dictionary', not a dictionary"), ([1], "its answer is '[1]', not a dictionary"),
+    ({"measurements": 5}, "its measurements are '5', not a list"), ({"measurements": "ab"}, "its measurements are 'ab', not a list"),
 ])
-def test_an_answer_that_is_not_understood(answer, why):
+def test_a_malformed_answer_is_a_problem_of_its_host(answer, why):
     found = diagnose("abcd", {**answers(), "a": answer})
     assert [(problem.rule, problem.host, problem.message) for problem in found.problems] == [("answer_not_understood", "a", why)]
     assert classes(found) == {"a": "not_measured", "b": "good", "c": "good", "d": "good"}
 
 
-def test_elements_that_are_no_records():
+def test_elements_that_are_not_records_are_dropped():
     found = diagnose("abcd", {**answers(), "a": {"state": "finished", "measurements": [5, None, ["x"]]}})
-    assert [problem.message for problem in found.problems] == ["a record without an id is dropped: it is no dictionary"] * 3
+    assert [problem.message for problem in found.problems] == ["a record without an id is dropped: it is not a dictionary"] * 3
     assert classes(found) == {"a": "not_measured", "b": "good", "c": "good", "d": "good"}
 
 
 @pytest.mark.parametrize("changed", [{"state": ["running"]}, {"state": 3}, {"error": "text", "state": "finished"}, {"msg": {"a": 1}}, {"unreachable": "yes"}])
-def test_fields_of_an_answer_of_another_type_say_nothing(changed):
+def test_answer_fields_of_the_wrong_type_are_ignored(changed):
     found = diagnose("abcd", {**answers(), "a": {**answers()["a"], **changed}})
     assert set(classes(found).values()) == {"good"}
 
 
-def test_the_id_of_another_hosts_record_does_not_hide_that():
+def test_a_foreign_record_does_not_hide_one_with_the_same_id():
     forged = {"id": "r1/bc/forward/1", "target": {"host": "c", "device": 0}, "samples": [{"size_bytes": 65536, "bandwidth_gbit_s": 10.0}]}
     found = diagnose("abcd", answers(a=forged))
     assert found.coverage["pairs"] == 4
 
 
-def test_only_pairs_of_the_plan_count():
+def test_records_outside_the_plan_are_dropped():
     plan = {"hosts": dict.fromkeys("abcd", {}), "rounds": [[{"id": pair, "source": {"host": pair[0], "device": 0}, "target": {"host": pair[1], "device": 0}}]
                                                            for pair in RING]}
     forged = {"id": "r1/bc/forward/1", "target": {"host": "c", "device": 7}}
     found = diagnose("abcd", answers(a=forged), plan=plan)
     assert [problem.message for problem in found.problems] == [
-        "the record 'r1/bc/forward/1' is dropped: the plan does not have the pair bc of a npu 0 and c npu 7"]
+        "the record 'r1/bc/forward/1' is dropped: the plan does not contain the pair bc of a npu 0 and c npu 7"]
     assert (classes(found), found.states) == ({"a": "not_measured", "b": "good", "c": "good", "d": "good"}, {"bc": "good", "cd": "good", "da": "good"})
 
 
-def test_what_hosts_wrote_is_bounded_and_printable():
+def test_texts_of_hosts_are_bounded_and_printable():
     hostile = {"status": "failed", "samples": [], "error": {"code": "x" * 999, "message": "\x1b[2J\u202e" + "y" * 99999}}
     found = diagnose("abcd", answers(a=hostile))
     message = found.components[0]["evidence"][0]
@@ -101,7 +101,7 @@ def test_what_hosts_wrote_is_bounded_and_printable():
 
 @pytest.mark.parametrize("hosts, values", [([], []), (["b"], []), (["b"], [None]), (["b"], [0])])
 @pytest.mark.parametrize("measure", ["bandwidth", "latency"])
-def test_a_row_without_a_value_says_nothing(hosts, values, measure):
+def test_a_row_without_values_is_ignored(hosts, values, measure):
     empty = {"id": "r1/a/0/matrix", "kind": "matrix", "measure": measure, "hosts": hosts, "samples": [{"size_bytes": 65536, "bandwidth_gbit_s": values}]}
     found = answers()
     found["a"]["measurements"].append({**RECORD, **empty})
@@ -111,7 +111,7 @@ def test_a_row_without_a_value_says_nothing(hosts, values, measure):
         assert classes(diagnose("abcd", found)) == dict.fromkeys("abcd", "good")
 
 
-def test_a_row_with_fewer_values_than_hosts():
+def test_a_row_may_have_fewer_values_than_hosts():
     row = {"id": "r1/a/0/matrix", "kind": "matrix", "hosts": ["b", "c", "d"], "samples": [{"size_bytes": 65536, "bandwidth_gbit_s": [195.0]}]}
     found = diagnose("abcd", {"a": {"state": "finished", "measurements": [{**RECORD, **row}]}})
     assert (found.problems, classes(found)["b"], found.coverage["pairs_good"]) == ([], "good", 1)
@@ -123,12 +123,12 @@ def test_a_list_of_records_is_read_by_their_sources():
     assert {host: verdict for host, verdict in classes(found).items() if host in "abcd"} == dict.fromkeys("abcd", "good")
 
 
-def test_a_partner_that_alone_says_so_does_not_make_a_good_npu_fail():
-    """b is good with c; that b told a of a failure is a's word only. With two partners that say so, or without any good pair, it counts."""
-    said = {"status": "failed", "samples": [], "error": {"code": "start_refused", "message": "no"}, "context": {"failed_end": "target"}}
-    assert classes(diagnose("abcd", answers(a=said))) == dict.fromkeys("abcd", "good")
-    assert classes(diagnose("abcd", answers(a=said, b={**said, "context": {"failed_end": "source"}})))["b"] == "failed"
-    third = {**RECORD, "id": "r1/db/forward/1", "source": {"host": "d", "device": 0}, "target": {"host": "b", "device": 0}, **said}
-    both = answers(a=said)
+def test_an_error_reported_by_one_partner_does_not_fail_a_good_npu():
+    """b is good with c; only a reports that b failed. It counts if two partners report it, or if b has no good pair."""
+    reported = {"status": "failed", "samples": [], "error": {"code": "start_refused", "message": "no"}, "context": {"failed_end": "target"}}
+    assert classes(diagnose("abcd", answers(a=reported))) == dict.fromkeys("abcd", "good")
+    assert classes(diagnose("abcd", answers(a=reported, b={**reported, "context": {"failed_end": "source"}})))["b"] == "failed"
+    third = {**RECORD, "id": "r1/db/forward/1", "source": {"host": "d", "device": 0}, "target": {"host": "b", "device": 0}, **reported}
+    both = answers(a=reported)
     both["d"]["measurements"].append(third)
     assert classes(diagnose("abcd", both))["b"] == "failed"

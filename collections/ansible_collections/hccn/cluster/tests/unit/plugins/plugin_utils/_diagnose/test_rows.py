@@ -1,4 +1,4 @@
-"""The rows that a host returns of a large run say the same as its records."""
+"""The rows that a host returns for a large run have the same diagnosis as its records."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ def measured(source, target, device, rate=200):
         return {**made, "status": "failed" if code == "peer_unreachable" else "not_run", "error": {"code": code, "message": "no answer"},
                 "context": {**made["context"], "failed_end": "target"}}
     if device == 0 and "n6" in (source, target):
-        return {**made, "status": "not_run", "error": {"code": "device_busy", "message": "device 0 is at work: pid 4711"},
+        return {**made, "status": "not_run", "error": {"code": "device_busy", "message": "device 0 is busy: pid 4711"},
                 "context": {**made["context"], "failed_end": "source" if source == "n6" else "target"}}
     slow = device == 1 and "n3" in (source, target)
     return {**made, "samples": [{"size_bytes": 65536, "bandwidth_gbit_s": 120.0 if slow else 195.0}]}
 
 
 @pytest.mark.parametrize("full", [host_results.MOST_FULL, 0])
-def test_rows_are_judged_as_the_records_are(monkeypatch, full):
+def test_rows_have_the_same_verdicts_as_records(monkeypatch, full):
     monkeypatch.setattr(host_results, "MOST_PAIRS", 0)
     monkeypatch.setattr(host_results, "MOST_FULL", full)
     results, condensed = {}, {}

@@ -1,4 +1,4 @@
-"""What is no fault although it makes a difference: more switches in latency, hosts of another line rate in bandwidth."""
+"""Differences that are not faults: latency over more switches, bandwidth of hosts with another line rate."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose.diagnosis i
 FAST, SLOW = ["f%d" % number for number in range(1, 7)], ["s%d" % number for number in range(1, 5)]
 
 
-def judged(hosts, value, devices=1, leaf_size=0, rows=False):
+def diagnosed(hosts, value, devices=1, leaf_size=0, rows=False):
     """``value``: of a pair and its NPU, microseconds, or Gbit/s and the line rate."""
     noise, records = random.Random(1), {}
     for number, (source, target) in enumerate(itertools.combinations(hosts, 2)):
@@ -45,40 +45,40 @@ def named(found):
 def latency(leaf_size, near, far, bad=lambda source, target: 1.0):
     hosts = ["n%02d" % number for number in range(16)]
     leaf = {host: place // leaf_size for place, host in enumerate(hosts)}
-    return judged(hosts, lambda source, target, device: (near if leaf[source] == leaf[target] else far) * bad(leaf[source], leaf[target]), 1, leaf_size)
+    return diagnosed(hosts, lambda source, target, device: (near if leaf[source] == leaf[target] else far) * bad(leaf[source], leaf[target]), 1, leaf_size)
 
 
 @pytest.mark.parametrize("leaf_size", [4, 8])
 @pytest.mark.parametrize("near, far", [(2.0, 3.1), (1.5, 3.0), (2.0, 2.9)])
-def test_latency_between_all_leaves_is_their_way(leaf_size, near, far):
+def test_longer_latency_between_all_leaves_is_not_a_fault(leaf_size, near, far):
     found = latency(leaf_size, near, far)
     assert named(found) == []
-    assert ("so it was taken for their way" in found.detection_limit["text"]) == (far > 1.5 * near)
+    assert ("this is attributed to their path" in found.detection_limit["text"]) == (far > 1.5 * near)
 
 
-def test_what_was_taken_for_a_way_is_told():
+def test_longer_paths_are_mentioned_in_the_detection_limit():
     assert latency(4, 1.5, 3.0).detection_limit["blind"] == [
-        "pairs between leaves take 2.998 us, the nearest 1.506: all of them do, so it was taken for their way"]
+        "pairs between leaves take 2.998 us, the nearest 1.506: since all of them do, this is attributed to their path"]
 
 
 def test_one_path_that_is_longer_than_the_others_is_slow():
     assert named(latency(4, 1.5, 3.0, lambda one, other: 2.0 if {one, other} == {0, 1} else 1.0)) == [("path", "path L0-L1")]
 
 
-def test_latency_that_no_switches_explain_is_slow():
+def test_latency_that_switches_do_not_explain_is_slow():
     assert named(latency(8, 2.0, 9.0)) == [("path", "path L0-L1")]
 
 
 @pytest.mark.parametrize("rows", [False, True])
 @pytest.mark.parametrize("devices", [1, 2])
-def test_hosts_of_two_line_rates_are_compared_with_their_like(devices, rows):
+def test_hosts_are_compared_with_hosts_of_the_same_line_rate(devices, rows):
     def rate(source, target, device):
         slower = 200 if set(SLOW) & {source, target} else 400
         return slower * 0.97, slower
 
-    found = judged(FAST + SLOW, rate, devices, rows=rows)
+    found = diagnosed(FAST + SLOW, rate, devices, rows=rows)
     assert named(found) == []
-    assert found.detection_limit["blind"][0] == "200 and 400 Gbit/s are line rates of whole hosts here: each pair was compared with its like"
+    assert found.detection_limit["blind"][0] == "200 and 400 Gbit/s are line rates of whole hosts here: each pair was compared with pairs of its line rate"
 
 
 @pytest.mark.parametrize("rows", [False, True])
@@ -89,17 +89,17 @@ def test_a_link_that_negotiated_down_is_slow(hosts, rows):
         slower = 200 if down or set(SLOW) & {source, target} else 400
         return slower * 0.97, slower
 
-    found = judged(hosts, rate, 2, rows=rows)
+    found = diagnosed(hosts, rate, 2, rows=rows)
     assert named(found) == [("npu", "f2 npu 1")]
     assert found.components[0]["message"] == "f2: npu 1 is slow with 5 of %d proven-good partners: f1, f3, f4, f5 and 1 more, 50 %% below normal" % (
         9 if len(hosts) > 6 else 5)
 
 
-def test_one_host_of_which_all_links_negotiated_down_is_slow():
-    found = judged(FAST, lambda source, target, device: (194.0, 200) if "f2" in (source, target) else (388.0, 400), 2)
+def test_a_host_whose_links_all_negotiated_down_is_slow():
+    found = diagnosed(FAST, lambda source, target, device: (194.0, 200) if "f2" in (source, target) else (388.0, 400), 2)
     assert named(found) == [("node", "f2")]
 
 
-def test_two_links_that_negotiated_down_on_hosts_of_one_npu_are_slow():
-    found = judged(FAST, lambda source, target, device: (194.0, 200) if {"f2", "f3"} & {source, target} else (388.0, 400))
+def test_two_single_npu_hosts_that_negotiated_down_are_slow():
+    found = diagnosed(FAST, lambda source, target, device: (194.0, 200) if {"f2", "f3"} & {source, target} else (388.0, 400))
     assert named(found) == [("npu", "f2 npu 0"), ("npu", "f3 npu 0")]

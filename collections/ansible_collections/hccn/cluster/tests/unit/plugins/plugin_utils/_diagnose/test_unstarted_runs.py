@@ -1,4 +1,4 @@
-"""A run that met another one, or something else in its way: nobody is slow or failed for it, neither the host nor its partners."""
+"""A run that could not start, for instance because of another run, makes neither its host nor its partners slow or failed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ IN_USE = "run r0 (pid 7) has been at work on this host since 2026-01-04T10:00:00
 
 
 def refused(code, message=IN_USE):
-    """As rdma_perf returns it where the run could not begin."""
+    """Return the result of rdma_perf for a run that could not start."""
     return {"failed": True, "msg": message, "error": {"code": code, "message": message}, "run_id": "r1", "measurements": []}
 
 
@@ -25,7 +25,7 @@ def refused(code, message=IN_USE):
     ("no_rdma_port", "not_measured"), ("no_gid", "not_measured"), ("gid_ambiguous", "not_measured"), ("tool_failed", "not_measured"),
     ("of_another_release", "not_measured"),
 ])
-def test_what_keeps_a_run_from_beginning_proves_nothing_about_the_fabric(code, verdict_class):
+def test_a_run_that_did_not_start_is_not_a_fault(code, verdict_class):
     found = diagnose("abcd", {**results_of(*ring()[:2]), "d": refused(code)})
     assert classes(found)["d"] == verdict_class
     assert verdict(found, "d").message == "the run did not begin on this host: " + IN_USE
@@ -33,7 +33,7 @@ def test_what_keeps_a_run_from_beginning_proves_nothing_about_the_fabric(code, v
 
 
 @pytest.mark.parametrize("code", ["peer_unreachable", "peer_lost", "peer_silent", "wrong_run", "wrong_key", "peer_refused", "connection_refused"])
-def test_what_its_partners_saw_accuses_neither_side(code):
+def test_failures_of_partners_of_an_unstarted_run_blame_neither_side(code):
     pairs = [record("a", "b"), record("c", "d", error=code, failed_end="target"), record("b", "c"), record("a", "d", error=code, device=1)]
     found = diagnose("abcd", {**results_of(*pairs), "d": refused("host_in_use")})
     assert classes(found) == {"a": "good", "b": "good", "c": "good", "d": "busy"}
@@ -45,11 +45,11 @@ def test_a_host_all_of_whose_partners_were_in_use_was_not_measured():
     pairs = [record("a", "c", error="peer_unreachable", failed_end="target"), record("a", "d", error="wrong_run", failed_end="target", device=1)]
     found = diagnose("abcd", {**results_of(*pairs), "b": {"state": "finished", "measurements": []}, "c": refused("host_in_use"), "d": refused("host_in_use")})
     assert classes(found) == {"a": "not_measured", "b": "not_measured", "c": "busy", "d": "busy"}
-    assert verdict(found, "a").message == "the run did not begin, or was ended, on its partners: c, d"
-    assert verdict(found, "b").message == "no pair has this host"
+    assert verdict(found, "a").message == "the run did not start, or was ended, on its partners: c, d"
+    assert verdict(found, "b").message == "no pair contains this host"
 
 
-def test_rows_lose_the_places_of_such_hosts_only():
+def test_rows_lose_only_the_places_of_unstarted_hosts():
     row = {"id": "r1/a/0/matrix", "kind": "matrix", "status": "ok", "operation": "write", "measure": "bandwidth", "source": {"host": "a", "device": 0},
            "target": {"device": 0}, "hosts": ["b", "c", "d"], "samples": [{"size_bytes": 65536, "bandwidth_gbit_s": [195, None, None]}],
            "failed": {"peer_unreachable": [2], "retry_exceeded": [1]}}
@@ -59,7 +59,7 @@ def test_rows_lose_the_places_of_such_hosts_only():
     assert classes(found)["d"] == "busy"
 
 
-def test_what_was_measured_with_a_host_whose_run_was_ended_counts():
+def test_measurements_with_a_host_whose_run_was_ended_count():
     ended = {"state": "failed", "measurements": [record("d", "a")], "error": {"code": "run_cancelled", "message": "by hand"}}
     lost = record("c", "d", error="peer_lost", failed_end="target")
     found = diagnose("abcd", {**results_of(record("a", "b"), record("b", "c"), lost), "d": ended})
@@ -72,5 +72,5 @@ def test_what_was_measured_with_a_host_whose_run_was_ended_counts():
 @pytest.mark.parametrize("odd", [7, None, "x", [], {"kind": "rdma", "status": "failed", "source": 7, "target": ["d"], "error": "x"},
                                  {"kind": "matrix", "status": "ok", "hosts": 7, "failed": []},
                                  {"kind": "matrix", "hosts": ["d"], "failed": {"x": ["0", 9, -1]}}])
-def test_what_is_no_record_is_passed_on(odd):
+def test_elements_that_are_not_records_are_passed_on(odd):
     assert list(UnstartedRuns({"d": refused("host_in_use")}).filter([odd])) == [odd]

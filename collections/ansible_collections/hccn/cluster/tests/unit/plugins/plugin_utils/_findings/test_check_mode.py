@@ -11,7 +11,7 @@ NETWORK = {"devices": [{"id": 0, "changed": True, "errors": [], "after": {
 TLS = {"devices": [{"id": 0, "changed": True, "errors": [], "after": {"enabled": False, "persistent": False}}]}
 
 
-def test_what_would_be_set_is_no_finding() -> None:
+def test_predicted_changes_remove_findings() -> None:
     before = {"devices": [BARE, {**BARE, "id": 1}], "product": "A2"}
     assert [one.message for one in of_devices("n1", before, "bring_up")] == ["it has no address"]
     after = predicted(before, [NETWORK, TLS])
@@ -22,14 +22,14 @@ def test_what_would_be_set_is_no_finding() -> None:
     assert [(one.component.name, one.message) for one in of_devices("n1", after, "bring_up")] == [("n1 NPU 1", "it has no address")]
 
 
-def test_what_would_not_be_set_stays_as_it_is() -> None:
+def test_refused_changes_are_not_predicted() -> None:
     refused = {"devices": [{**NETWORK["devices"][0], "changed": False, "errors": [{"code": "device_busy"}]}]}
     assert predicted({"devices": [BARE]}, [refused, None, {"skipped": True}])["devices"] == [BARE]
 
 
 @pytest.mark.parametrize("devices", [None, "all", [None, 7, {"id": True}, {"id": "0"}], [{"id": 0, "conf": 3, "tls": []}]])
 @pytest.mark.parametrize("change", [3, {"devices": 5}, {"devices": [{"id": 0, "changed": True, "after": 5}]}, NETWORK, TLS])
-def test_odd_answers_do_no_harm(devices: object, change: object) -> None:
+def test_malformed_answers_raise_nothing(devices: object, change: object) -> None:
     result = {"devices": devices}
     assert set(predicted(result, [change])) == {"devices"}
     assert isinstance(of_devices("n1", predicted(result, [change]), "bring_up"), list)

@@ -16,21 +16,21 @@ MTU = finding("mtu_differs", of_host("npu1"), "the MTU is 1500, that of the othe
 NOTE = finding("no_report", RUN, "the callback is off")
 
 
-def test_all_good() -> None:
+def test_hosts_without_findings_are_good() -> None:
     found = conclude(HOSTS, {}, [])
     assert (found.result, found.fails, found.counts, found.hosts) == ("good", False, {"good": 4}, {"good": ["npu1", "npu2", "npu3", "npu10"]})
     assert found.headline() == "Result: good. 4 hosts: 4 good."
     assert conclude(["n1"], {}, [NOTE], "any").headline() == "Result: good. 1 host: 1 good."
 
 
-def test_a_finding_decides_where_the_verdict_knows_less() -> None:
+def test_a_finding_worse_than_the_verdict_decides_the_class() -> None:
     found = conclude(HOSTS, {"npu3": "not_measured", "npu2": "busy"}, [LINK])
     assert found.hosts == {"failed": ["npu3"], "busy": ["npu2"], "good": ["npu1", "npu10"]}
     assert (found.result, found.fails) == ("failed", True)
     assert found.headline() == "Result: failed. 4 hosts: 1 failed, 1 busy, 2 good."
 
 
-def test_a_verdict_decides_where_no_finding_is() -> None:
+def test_a_verdict_without_finding_decides_the_class() -> None:
     found = conclude(HOSTS, {"npu1": "slow", "npu2": "not_measured", "npu3": "of_a_newer_release"}, [])
     assert (found.result, found.counts) == ("slow", {"slow": 1, "not_measured": 2, "good": 1})
     assert found.headline() == "Result: slow. 4 hosts: 1 slow, 2 not measured, 1 good."
@@ -51,24 +51,24 @@ def test_a_lost_host_is_unreachable_and_counts_as_failed() -> None:
     (finding("failed_task", RUN, "the plan is refused"), "failed", [False, True, True, True]),
     (NOTE, "good", [False, False, False, False]),
 ])
-def test_the_worst_decides(one: object, result: str, fails: list) -> None:
+def test_the_worst_finding_decides_result_and_failure(one: object, result: str, fails: list) -> None:
     assert conclude(HOSTS, {}, [one]).result == result
     assert [conclude(HOSTS, {}, [one], fail_on).fails for fail_on in ("never", "failed", "slow", "any")] == fails
 
 
-def test_no_host_is_bad_for_a_path() -> None:
+def test_a_bad_path_makes_no_host_bad() -> None:
     found = conclude(HOSTS, {}, [PATH])
     assert found.counts == {"good": 4}
     assert found.headline() == "Result: slow. 4 hosts: 4 good."
 
 
-def test_busy_and_failed_of_one_host() -> None:
+def test_failed_counts_more_than_busy_on_a_host() -> None:
     assert conclude(["npu2"], {"npu2": "busy"}, [BUSY]).counts == {"busy": 1}
     broken = finding("link_down", of_npus([("npu2", 1)]), "the link is down", devices=[("npu2", 1)])
     assert conclude(["npu2"], {"npu2": "busy"}, [BUSY, broken]).counts == {"failed": 1}
 
 
-def test_without_hosts() -> None:
+def test_a_run_without_hosts_is_not_measured() -> None:
     assert conclude([], {}, []).headline() == "Result: not measured."
     none = finding("no_hosts", RUN, "hccn_hosts is npus, which matches no host")
     assert (conclude([], {}, [none]).headline(), conclude([], {}, [none]).fails) == ("Result: failed.", True)
@@ -79,7 +79,7 @@ def test_an_unknown_fail_on_is_refused() -> None:
         conclude(HOSTS, {}, [], "sometimes")
 
 
-def test_the_artifact_and_the_records() -> None:
+def test_content_of_artifact_and_records() -> None:
     found = conclude(HOSTS, {}, [NOTE, LINK])
     whole = found.as_dict()
     assert [sample["cause"] for sample in whole.pop("findings")] == ["link_down", "no_report"]

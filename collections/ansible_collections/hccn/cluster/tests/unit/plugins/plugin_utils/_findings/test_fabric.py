@@ -17,8 +17,8 @@ def pair(source: str, target: str, device: int, value: object = 195.0) -> dict:
     return made if value else {**made, "error": {"code": "retry_exceeded", "message": "it broke"}}
 
 
-def judged(bad=(), value: object = 50.0, without=(), left_out=(), **options) -> tuple:
-    """What the verdict says of four hosts with two NPUs in a ring; ``bad``: NPUs of which all pairs have ``value``."""
+def diagnosed(bad=(), value: object = 50.0, without=(), left_out=(), **options) -> tuple:
+    """Return the verdict on a ring of four hosts with two NPUs each; all pairs of the NPUs ``bad`` have ``value``."""
     results: dict = {host: {"run_id": "r1", "state": "finished", "measurements": []} for host in HOSTS}
     for place, source in enumerate(HOSTS):
         for device in (0, 1):
@@ -31,66 +31,66 @@ def judged(bad=(), value: object = 50.0, without=(), left_out=(), **options) -> 
     return of_verdict({**found.as_dict(), "changed": False}, left_out)
 
 
-def told(found: list) -> list:
+def summaries(found: list) -> list:
     return [f"{one.cause} {one.severity} {one.component.kind} {one.component.name}: {one.message}" for one in found]
 
 
-def test_all_good() -> None:
-    assert judged() == ([], {"n1": "good", "n2": "good", "n3": "good", "n4": "good"})
+def test_a_good_verdict_has_no_findings() -> None:
+    assert diagnosed() == ([], {"n1": "good", "n2": "good", "n3": "good", "n4": "good"})
 
 
-def test_a_slow_npu() -> None:
-    found, classes = judged([("n3", 1)])
+def test_a_slow_npu_is_a_finding_with_its_evidence() -> None:
+    found, classes = diagnosed([("n3", 1)])
     assert classes == {"n1": "good", "n2": "good", "n3": "slow", "n4": "good"}
-    assert told(found) == ["slow_npu slow npu n3 NPU 1: it is slow with 4 of 4 proven-good partners: n1, n2, n4, 74 % below normal"]
+    assert summaries(found) == ["slow_npu slow npu n3 NPU 1: it is slow with 4 of 4 proven-good partners: n1, n2, n4, 74 % below normal"]
     assert (found[0].hosts, found[0].devices, found[0].stage) == (("n3",), (("n3", 1),), "check_fabric")
     assert found[0].evidence[0] == "n1 npu 1 to n3 npu 1: 50 Gbit/s, normal is 195"
     assert found[0].next_step == "On n3: hccn_tool -i 1 -optical -g"
 
 
 def test_a_failed_host_is_one_finding() -> None:
-    found, classes = judged([("n3", 0), ("n3", 1)], None)
+    found, classes = diagnosed([("n3", 0), ("n3", 1)], None)
     assert classes["n3"] == "failed"
-    assert told(found) == ["failed_host failed host n3: all 2 NPUs fail with 8 of 8 proven-good partners: n1, n2, n4"]
+    assert summaries(found) == ["failed_host failed host n3: all 2 NPUs fail with 8 of 8 proven-good partners: n1, n2, n4"]
     assert found[0].devices == (("n3", 0), ("n3", 1))
 
 
-def test_a_lost_host() -> None:
-    found, classes = judged(without=["n2"], n2={"unreachable": True, "msg": "No route to host"})
+def test_an_unreachable_host_is_one_finding() -> None:
+    found, classes = diagnosed(without=["n2"], n2={"unreachable": True, "msg": "No route to host"})
     assert classes["n2"] == "unreachable"
-    assert told(found) == ["unreachable_host failed host n2: Ansible did not reach it: No route to host"]
+    assert summaries(found) == ["unreachable_host failed host n2: Ansible did not reach it: No route to host"]
 
 
-def test_a_host_without_a_result() -> None:
-    found, classes = judged(without=["n2"])
+def test_a_host_without_a_result_is_not_measured() -> None:
+    found, classes = diagnosed(without=["n2"])
     assert classes["n2"] == "not_measured"
-    assert told(found) == ["not_measured unknown host n2: there is no result of this host"]
+    assert summaries(found) == ["not_measured unknown host n2: the host returned no result"]
 
 
-def test_a_run_that_did_not_begin() -> None:
+def test_a_run_that_did_not_start_is_a_finding_of_its_host() -> None:
     busy = {"failed": True, "msg": "another run measures here", "error": {"code": "host_in_use", "message": "another run measures here"}}
-    found, classes = judged(without=["n2"], n2=busy)
+    found, classes = diagnosed(without=["n2"], n2=busy)
     assert classes["n2"] == "busy"
-    assert told(found) == ["busy_host unknown host n2: the run did not begin on this host: another run measures here"]
+    assert summaries(found) == ["busy_host unknown host n2: the run did not begin on this host: another run measures here"]
 
 
-def test_what_was_left_out_explains_the_class_of_its_host() -> None:
+def test_left_out_npus_explain_the_class_of_their_host() -> None:
     left_out = [{"host": "n3", "device": number, "code": "device_failed", "message": "Command execute failed!"} for number in (4, 5)]
     left_out += [{"host": "n2", "device": 7, "code": "device_busy", "message": "it is at work, pid 12"},
                  {"host": "n1", "device": None, "code": "tool_missing", "message": "roce_test is missing"},
                  {"host": "n4", "device": 3, "code": "address_duplicate", "message": "its address 10.0.0.1 is also that of n9 npu 3"}]
-    found, classes = judged(left_out=left_out)
+    found, classes = diagnosed(left_out=left_out)
     assert classes == {"n1": "not_measured", "n2": "busy", "n3": "failed", "n4": "failed"}
-    assert told(found) == [
+    assert summaries(found) == [
         "device_error failed npu n3 NPUs 4-5: Command execute failed!",
         "busy_npu unknown npu n2 NPU 7: it is at work, pid 12",
         "tool_missing failed host n1: roce_test is missing",
         "address_conflict failed npu n4 NPU 3: its address 10.0.0.1 is also that of n9 npu 3"]
 
 
-def test_what_was_left_out_does_not_explain_what_is_worse() -> None:
+def test_left_out_npus_do_not_explain_a_worse_class() -> None:
     left_out = [{"host": "n2", "device": 7, "code": "device_busy", "message": "it is at work, pid 12"}]
-    found, classes = judged(without=["n2"], left_out=left_out, n2={"state": "running", "measurements": []})
+    found, classes = diagnosed(without=["n2"], left_out=left_out, n2={"state": "running", "measurements": []})
     assert classes["n2"] == "failed"
     assert [one.cause for one in found] == ["busy_npu", "failed_host"]
 
@@ -99,7 +99,7 @@ COMPONENT = {"kind": "path", "name": "path L3-L5", "class": "slow", "certain": T
              "message": "path L3-L5: 32 of its pairs are slow, 20 % below normal"}
 
 
-def test_a_path_is_a_part_of_the_fabric() -> None:
+def test_a_bad_path_is_a_finding_of_the_fabric() -> None:
     found, classes = of_verdict({"verdicts": [{"host": "n9", "class": "good", "message": "m"}], "components": [COMPONENT]})
     assert classes == {"n9": "good"}
     assert [line(one) for one in found] == ["slow path L3-L5: 32 of its pairs are slow, 20 % below normal -> "
@@ -109,7 +109,7 @@ def test_a_path_is_a_part_of_the_fabric() -> None:
 
 @pytest.mark.parametrize(("kind", "state", "cause"), [("rail", "failed", "failed_fabric"), ("leaf", "slow", "slow_fabric"), ("pair", "busy", "busy_npu"),
                                                       ("super_pod", "failed", "failed_fabric"), ("of_a_newer_release", "slow", "slow_fabric")])
-def test_kinds_of_the_fabric(kind: str, state: str, cause: str) -> None:
+def test_components_keep_their_kind(kind: str, state: str, cause: str) -> None:
     [found], _classes = of_verdict({"components": [{**COMPONENT, "kind": kind, "class": state}]})
     assert (found.cause, found.component.kind) == (cause, kind if kind != "of_a_newer_release" else "fabric")
 
@@ -118,41 +118,41 @@ def test_the_whole_fabric_is_one_finding() -> None:
     whole = {"kind": "fabric", "name": "the whole fabric", "class": "slow", "hosts": ["n1", "n2"],
              "message": "the whole fabric, 32 NPUs of 2 hosts, is slow: hardly a pair is good"}
     found, classes = of_verdict({"verdicts": [{"host": host, "class": "slow", "message": "m"} for host in ("n1", "n2")], "components": [whole]})
-    assert told(found) == ["slow_fabric slow fabric the whole fabric: 32 NPUs of 2 hosts are slow: hardly a pair is good"]
+    assert summaries(found) == ["slow_fabric slow fabric the whole fabric: 32 NPUs of 2 hosts are slow: hardly a pair is good"]
     assert classes == {"n1": "slow", "n2": "slow"}
 
 
-def test_regressions_and_problems() -> None:
+def test_regressions_and_problems_are_findings() -> None:
     result = {
         "verdicts": [{"host": "n3", "class": "not_measured", "message": "it reported 234 Gbit/s; no pair"}, {"host": "n5", "class": "good", "message": "m"}],
         "regressions": [{"host": "n5", "device": 5, "before": 196.1, "now": 181.4, "unit": "Gbit/s", "drop_percent": 7.5}, {"host": "n5"}],
         "problems": [{"rule": "above_line_rate", "severity": "error", "host": "n3", "message": "it reported 234 Gbit/s", "hint": "compare the clock"},
                      {"rule": "line_rates_differ", "severity": "warning", "host": "n5", "message": "it reported 150 Gbit/s"}]}
     found, classes = of_verdict(result)
-    assert told(found) == ["answer_not_understood unknown host n3: it reported 234 Gbit/s",
+    assert summaries(found) == ["answer_not_understood unknown host n3: it reported 234 Gbit/s",
                            "answer_not_understood note host n5: it reported 150 Gbit/s",
                            "regression slow npu n5 NPU 5: 181.4 Gbit/s, 7.5 % below the baseline of 196.1"]
     assert (found[0].evidence, classes) == (("compare the clock",), {"n3": "not_measured", "n5": "good"})
 
 
-def test_a_verdict_that_failed_is_of_the_run() -> None:
+def test_a_failed_verdict_is_a_finding_of_the_run() -> None:
     found, classes = of_verdict({"failed": True, "msg": "relative_floor is 2, it must lie between 0 and 1"})
-    assert (told(found), classes) == (["failed_task failed run run: Judge the fabric: relative_floor is 2, it must lie between 0 and 1"], {})
+    assert (summaries(found), classes) == (["failed_task failed run run: Diagnose the fabric: relative_floor is 2, it must lie between 0 and 1"], {})
 
 
 @pytest.mark.parametrize("result", [None, 3, "text", [], {}, {"skipped": True}, {"verdicts": "x", "components": {"a": 1}, "problems": 7, "regressions": [3]},
                                     {"components": [{}, {"class": "slow"}, {"class": ["x"], "name": "y"}], "verdicts": [{"host": ["n1"]}, None]}])
-def test_odd_results_are_none(result: object) -> None:
+def test_malformed_results_have_no_findings(result: object) -> None:
     assert of_verdict(result, result) == ([], {})
 
 
-def test_a_class_of_a_newer_release_is_not_measured() -> None:
+def test_an_unknown_class_counts_as_not_measured() -> None:
     found, classes = of_verdict({"verdicts": [{"host": "n1", "class": "superb", "message": "m"}]})
-    assert (told(found), classes) == (["not_measured unknown host n1: m"], {"n1": "not_measured"})
+    assert (summaries(found), classes) == (["not_measured unknown host n1: m"], {"n1": "not_measured"})
 
 
-def test_a_tool_that_was_to_measure_is_installed_by_a_playbook() -> None:
-    left_out = [{"host": "n1", "device": number, "code": "tool_missing", "message": "iperf3 is not there"} for number in (0, 1)]
+def test_a_missing_perf_tool_has_the_playbook_as_next_step() -> None:
+    left_out = [{"host": "n1", "device": number, "code": "tool_missing", "message": "iperf3 is not installed"} for number in (0, 1)]
     found, _classes = of_verdict({"verdicts": [{"host": "n1", "class": "not_measured", "message": "npu 0, 1 were left out"}]}, left_out, perf_tool=True)
-    assert told(found) == ["perf_tool_missing failed npu n1 NPUs 0-1: iperf3 is not there"]
+    assert summaries(found) == ["perf_tool_missing failed npu n1 NPUs 0-1: iperf3 is not installed"]
     assert found[0].next_step == "ansible-playbook hccn.cluster.perf_tools -e hccn_hosts=n1"

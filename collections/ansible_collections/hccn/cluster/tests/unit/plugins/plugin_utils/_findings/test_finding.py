@@ -29,7 +29,7 @@ SAMPLE = {
 }
 
 
-def test_a_finding_is_its_sample_and_back() -> None:
+def test_a_finding_survives_conversion_to_a_sample() -> None:
     assert LINK.as_sample() == SAMPLE
     assert Finding.of_sample(SAMPLE) == LINK
     assert finding("no_report", Component("run", "run"), "the callback is off", next_step="").as_sample() == {
@@ -52,11 +52,11 @@ def test_the_record_has_the_status_of_its_severity() -> None:
     None, 3, "text", [], {}, {"component": "npu3"}, {**SAMPLE, "component": {"kind": "npu"}}, {**SAMPLE, "component": {"kind": "galaxy", "name": "x"}},
     {**SAMPLE, "component": {"kind": ["npu"], "name": "x"}}, {**SAMPLE, "cause": None}, {**SAMPLE, "message": "  "}, {**SAMPLE, "message": 4},
 ])
-def test_what_is_no_finding_is_none(sample: object) -> None:
+def test_invalid_samples_are_not_findings(sample: object) -> None:
     assert Finding.of_sample(sample) is None
 
 
-def test_odd_parts_of_a_sample_cost_only_themselves() -> None:
+def test_malformed_parts_of_a_sample_are_dropped() -> None:
     odd = {**SAMPLE, "severity": ["x"], "hosts": "npu3", "devices": [{"host": "npu3", "device": True}, 5, {"host": 1}], "evidence": {"a": 1}, "stage": 7,
            "next_step": None, "message": "down\x1b[31m\nnow"}
     found = Finding.of_sample(odd)
@@ -75,7 +75,7 @@ def test_lengths_are_bounded() -> None:
     assert found.hosts[:3] == ("h0", "h1", "h2")
 
 
-def test_names_of_npus() -> None:
+def test_component_names_of_npus() -> None:
     assert npus([5]) == "NPU 5"
     assert npus([7, 0, 1, 2, 3, 2]) == "NPUs 0-3, 7"
     assert of_npus([("npu10", 2), ("npu9", 0)]).name == "npu9 NPU 0, npu10 NPU 2"

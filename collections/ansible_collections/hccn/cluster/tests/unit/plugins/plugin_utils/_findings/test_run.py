@@ -11,46 +11,46 @@ LOST = {"unreachable": True, "msg": "connection refused"}
 
 
 def of(**hosts):
-    """What ``of_run`` makes of the variables of hosts."""
+    """Return the findings of ``of_run`` for these variables of hosts."""
     return of_run(list(hosts), lambda host, name: hosts[host].get(name))
 
 
-def said(run):
+def lines_of(run):
     return [line(one).partition(" -> ")[0] for one in run.findings]
 
 
-def test_nothing_was_registered():
-    assert said(of(n1={}, n2={})) == []
+def test_without_registered_results_there_are_no_findings():
+    assert lines_of(of(n1={}, n2={})) == []
 
 
-def test_the_devices_of_each_stage():
+def test_devices_of_each_stage_have_findings():
     run = of(n1={"bring_up_devices": UP}, n2={"bring_up_devices": DOWN, "check_fabric_look": DOWN})
-    assert said(run) == ["failed n2 NPU 1: the link is down"] * 2
+    assert lines_of(run) == ["failed n2 NPU 1: the link is down"] * 2
 
 
-def test_the_last_answer_tells_whether_a_host_is_lost():
-    assert said(of(n1={"bring_up_look": UP, "check_fabric_look": LOST})) == ["failed n1: Ansible did not reach it: connection refused"]
-    assert said(of(n1={"bring_up_look": LOST, "bring_up_devices": UP})) == []
-    assert said(of(n1={"bring_up_look": LOST, "bring_up_network_result": {"skipped": True}})) == ["failed n1: Ansible did not reach it: connection refused"]
+def test_the_last_answer_decides_whether_a_host_is_lost():
+    assert lines_of(of(n1={"bring_up_look": UP, "check_fabric_look": LOST})) == ["failed n1: Ansible did not reach it: connection refused"]
+    assert lines_of(of(n1={"bring_up_look": LOST, "bring_up_devices": UP})) == []
+    assert lines_of(of(n1={"bring_up_look": LOST, "bring_up_network_result": {"skipped": True}})) == ["failed n1: Ansible did not reach it: connection refused"]
 
 
 def test_a_host_without_the_result_that_the_others_have_was_lost():
     run = of(n1={"bring_up_devices": UP}, n2={})
-    assert said(run) == ["failed n2: Ansible did not reach it: it was lost in a task that keeps no result"]
+    assert lines_of(run) == ["failed n2: Ansible did not reach it: it was lost during a task that registers no result"]
     failed = {"bring_up": {"task": "Verify", "msg": "no space left", "code": "", "whole_run": False}}
-    assert said(of(n1={"bring_up_devices": UP}, n2={"hccn_failures": failed})) == ["failed n2: Verify: no space left"]
+    assert lines_of(of(n1={"bring_up_devices": UP}, n2={"hccn_failures": failed})) == ["failed n2: Verify: no space left"]
 
 
-def test_a_failure_of_a_task_that_runs_once_is_that_of_the_run():
+def test_a_failed_run_once_task_is_a_finding_of_the_run():
     failed = {"rank_table": {"task": "Assemble", "msg": "two ranks", "code": "", "whole_run": True}}
-    assert said(of(n1={"hccn_failures": failed}, n2={})) == ["failed run: Assemble: two ranks"]
+    assert lines_of(of(n1={"hccn_failures": failed}, n2={})) == ["failed run: Assemble: two ranks"]
 
 
-def test_the_verdict_of_the_fabric_is_that_of_any_host_that_has_it():
+def test_the_fabric_verdict_is_read_from_any_host():
     verdict = {"verdicts": [{"host": "n2", "class": "slow", "message": "slow", "evidence": []}], "components": []}
     run = of(n1={}, n2={"check_fabric_verdict": verdict, "check_fabric_left_out": [{"host": "n2", "device": 3, "code": "device_busy", "message": "pid 7"}]})
-    assert (run.classes, said(run)[0]) == ({"n2": "slow"}, "failed n1: Ansible did not reach it: it was lost in a task that keeps no result")
-    assert "unknown n2 NPU 3: pid 7" in said(run)
+    assert (run.classes, lines_of(run)[0]) == ({"n2": "slow"}, "failed n1: Ansible did not reach it: it was lost during a task that registers no result")
+    assert "unknown n2 NPU 3: pid 7" in lines_of(run)
 
 
 @pytest.mark.parametrize(("outcome", "result", "expected"), [
@@ -62,12 +62,12 @@ def test_the_verdict_of_the_fabric_is_that_of_any_host_that_has_it():
     ({"state": "planned", "lines": "x"}, {"skipped": True, "msg": "Conditional result was False"}, []),
     (None, {"msg": "whatever"}, []),
 ])
-def test_how_the_collective_ended(outcome, result, expected):
-    assert said(of(n1={"check_collective_outcome": outcome, "check_collective_hccl": result})) == expected
+def test_the_outcome_of_the_collective_is_a_finding(outcome, result, expected):
+    assert lines_of(of(n1={"check_collective_outcome": outcome, "check_collective_hccl": result})) == expected
 
 
 @pytest.mark.parametrize("odd", ["text", 7, [], {"devices": 7}, {"unreachable": "x", "msg": {"a": 1}}])
-def test_odd_answers_raise_nothing(odd):
+def test_malformed_answers_raise_nothing(odd):
     names = ["bring_up_devices", "check_fabric_look", "check_fabric_verdict", "check_fabric_left_out", "rank_table_of_devices", "check_collective_outcome",
              "check_collective_hccl", "hccn_failures"]
     assert of_run(["n1"], lambda host, name: odd if name in names else None).classes == {}
@@ -76,19 +76,19 @@ def test_odd_answers_raise_nothing(odd):
 NO_RESULT = "Module result deserialization failed"
 
 
-def test_a_module_without_a_result_is_named_by_the_task_that_failed():
+def test_a_module_without_result_is_named_by_its_failed_task():
     failure = {"task": "Read the addresses", "msg": NO_RESULT, "last_line": "OSError: [Errno 28]"}
     lost = {"rank_table_looked": {"failed": True, "msg": NO_RESULT}, "hccn_failures": {"rank_table": failure}}
-    assert said(of(n1={"rank_table_looked": UP}, n2=lost)) == [
+    assert lines_of(of(n1={"rank_table_looked": UP}, n2=lost)) == [
         "failed n2: Read the addresses: Module result deserialization failed: OSError: [Errno 28]"]
 
 
-def test_a_module_without_a_result_is_named_where_the_task_went_on():
-    assert said(of(n1={"check_fabric_look": UP}, n2={"check_fabric_look": {"failed": True, "msg": NO_RESULT}})) == [
+def test_a_module_without_result_is_named_if_the_task_did_not_fail():
+    assert lines_of(of(n1={"check_fabric_look": UP}, n2={"check_fabric_look": {"failed": True, "msg": NO_RESULT}})) == [
         "failed n2: Read the NPUs: Module result deserialization failed"]
 
 
 def test_a_collective_that_was_not_run_for_busy_npus():
-    outcome = {"check_collective_outcome": {"state": "busy", "lines": ["all_reduce: not run, NPUs are at work: n2 npu 6 (pid 4711)"]}}
+    outcome = {"check_collective_outcome": {"state": "busy", "lines": ["all_reduce: not run, NPUs are at work: n2 NPU 6 (pid 4711)"]}}
     assert [line(one) for one in of(n1=outcome, n2=outcome).findings] == [
-        "unknown cluster: all_reduce: not run, NPUs are at work: n2 npu 6 (pid 4711) -> When the job has ended: ansible-playbook hccn.cluster.check_collective"]
+        "unknown cluster: all_reduce: not run, NPUs are at work: n2 NPU 6 (pid 4711) -> When the job has ended: ansible-playbook hccn.cluster.check_collective"]

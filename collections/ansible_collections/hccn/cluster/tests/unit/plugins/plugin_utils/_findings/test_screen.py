@@ -9,7 +9,7 @@ def dead(host: str, device: int = 5):
     return finding("link_down", of_npus([(host, device)]), "the link is down", devices=[(host, device)])
 
 
-def test_the_screen_of_one_fault() -> None:
+def test_headline_and_line_of_one_fault() -> None:
     found = conclude(["npu1", "npu2", "npu3", "npu4"], {}, [dead("npu3")])
     assert [*lines(found), report_line("/tmp/report.html")] == [
         "Result: failed. 4 hosts: 1 failed, 3 good.",
@@ -18,14 +18,14 @@ def test_the_screen_of_one_fault() -> None:
     ]
 
 
-def test_why_there_is_no_report() -> None:
+def test_the_report_line_says_why_there_is_no_report() -> None:
     assert lines(conclude(["npu1"], {}, [])) == ["Result: good. 1 host: 1 good."]
     assert report_line(None, "the callback is not enabled") == "No report: the callback is not enabled"
-    assert report_line(None) == "No report: none was asked for"
+    assert report_line(None) == "No report: none was requested"
     assert report_line("/" + "x" * 600) == "Report: /" + "x" * 600
 
 
-def test_hosts_with_the_same_finding_are_one_line() -> None:
+def test_hosts_with_the_same_finding_share_a_line() -> None:
     names = [f"npu{number}" for number in range(1, 513)]
     found = conclude(names, {}, [dead(name) for name in names] + [finding("unreachable_host", of_host(name), "no route", hosts=[name]) for name in names[:2]])
     assert lines(found) == [
@@ -35,7 +35,7 @@ def test_hosts_with_the_same_finding_are_one_line() -> None:
     ]
 
 
-def test_lost_hosts_are_one_line_whatever_their_addresses_are() -> None:
+def test_lost_hosts_share_a_line_despite_different_addresses() -> None:
     lost = [finding("unreachable_host", of_host(f"n{number}"), f"n{number}: connect to host 10.0.0.{number} port 22: refused", hosts=[f"n{number}"])
             for number in (1, 2)]
     assert lines(conclude(["n1", "n2"], {}, lost)) == [
@@ -43,7 +43,7 @@ def test_lost_hosts_are_one_line_whatever_their_addresses_are() -> None:
         "failed n1, n2: n1: connect to host 10.0.0.1 port 22: refused -> ansible n1 -m ansible.builtin.ping -vvv"]
 
 
-def test_other_npus_and_other_messages_are_other_lines() -> None:
+def test_different_npus_or_messages_have_separate_lines() -> None:
     found = conclude(["n1", "n2"], {}, [dead("n1", 5), dead("n2", 6)])
     assert lines(found)[1:3] == ["failed n1 NPU 5: the link is down -> On n1: hccn_tool -i 5 -optical -g",
                                  "failed n2 NPU 6: the link is down -> On n2: hccn_tool -i 6 -optical -g"]

@@ -11,20 +11,20 @@ CHANGED, UNCHANGED = {"devices": [{"id": 0, "changed": True}]}, {"devices": [{"i
 SKIPPED = {"skipped": True}
 
 
-def told(failed: Any, **by_name: dict[str, Any]) -> list[str]:
+def summaries(failed: Any, **by_name: dict[str, Any]) -> list[str]:
     variables = {"tls_failed_hosts": dict.fromkeys(HOSTS, failed), **by_name}
     return [f"{one.cause} {one.severity} {one.component.name}: {one.message}" for one in of_tls(HOSTS, lambda host, name: variables.get(name, {}).get(host))]
 
 
-def test_a_host_that_was_lost_before_keeps_the_others_as_they_are() -> None:
-    assert told(["n2"], tls_look={"n1": CHANGED, "n3": CHANGED}, tls_devices={"n1": SKIPPED, "n3": SKIPPED}) == [
+def test_a_host_lost_before_leaves_tls_of_the_others_unchanged() -> None:
+    assert summaries(["n2"], tls_look={"n1": CHANGED, "n3": CHANGED}, tls_devices={"n1": SKIPPED, "n3": SKIPPED}) == [
         "tls_not_set failed cluster: TLS was left or put back as it was on n1, n3, since it could not be set on n2"]
 
 
-def test_a_host_that_fails_has_the_others_put_back() -> None:
+def test_a_failed_host_has_tls_of_the_others_restored() -> None:
     locked = {**UNCHANGED, "msg": "2 of 2 devices failed: hccn.conf stayed locked"}
     not_put_back = {"results": [{"msg": "hccn.conf stayed locked"}, {}]}
-    assert told(["n2"], tls_look=dict.fromkeys(HOSTS, CHANGED), tls_devices={"n1": CHANGED, "n2": locked, "n3": CHANGED},
+    assert summaries(["n2"], tls_look=dict.fromkeys(HOSTS, CHANGED), tls_devices={"n1": CHANGED, "n2": locked, "n3": CHANGED},
                 tls_put_back={"n1": {"results": [{}]}, "n2": {"results": []}, "n3": not_put_back}) == [
         "tls_not_set failed n2: TLS could not be set: 2 of 2 devices failed: hccn.conf stayed locked",
         "tls_not_set failed n3: TLS could not be put back as it was: hccn.conf stayed locked",
@@ -32,14 +32,14 @@ def test_a_host_that_fails_has_the_others_put_back() -> None:
 
 
 def test_hosts_that_needed_no_change_are_as_declared() -> None:
-    assert told(["n2"], tls_look={"n1": UNCHANGED, "n3": UNCHANGED}, tls_devices={"n1": SKIPPED, "n3": SKIPPED}) == []
+    assert summaries(["n2"], tls_look={"n1": UNCHANGED, "n3": UNCHANGED}, tls_devices={"n1": SKIPPED, "n3": SKIPPED}) == []
 
 
-def test_hosts_that_keep_what_was_set_are_as_declared() -> None:
-    assert told(["n2"], tls_devices={"n1": CHANGED, "n2": {"unreachable": True, "msg": "no route to host"}, "n3": CHANGED},
+def test_hosts_that_keep_the_new_state_are_as_declared() -> None:
+    assert summaries(["n2"], tls_devices={"n1": CHANGED, "n2": {"unreachable": True, "msg": "no route to host"}, "n3": CHANGED},
                 tls_put_back=dict.fromkeys(HOSTS, SKIPPED)) == []
 
 
 @pytest.mark.parametrize("odd", [None, [], {}, "n2", 7, [7, None]])
-def test_where_nothing_failed_there_is_nothing_to_tell(odd: object) -> None:
-    assert told(odd, tls_devices=dict.fromkeys(HOSTS, "odd")) == []
+def test_without_failed_hosts_there_are_no_findings(odd: object) -> None:
+    assert summaries(odd, tls_devices=dict.fromkeys(HOSTS, "odd")) == []

@@ -1,4 +1,4 @@
-"""Histories for the tests: nights in which the same few hosts were measured."""
+"""Histories for tests: nightly runs over the same few hosts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ HOSTS = ["n1", "n2", "n3", "n4"]
 
 
 def row(host: str, value: Any, device: int = 0, **more: Any) -> dict[str, Any]:
-    """What one NPU measured with the same NPU of the others; ``value`` of (source, target)."""
+    """Return a matrix record of one NPU with the same NPU of the other hosts; ``value`` returns the value of (source, target)."""
     values = [None if other == host else value(host, other) for other in HOSTS]
     return {
         "schema": SCHEMA, "id": f"r/{host}/{device}", "kind": "matrix", "status": "ok", "tool": {"name": "hccn_tool"}, "operation": "write",
@@ -22,7 +22,7 @@ def row(host: str, value: Any, device: int = 0, **more: Any) -> dict[str, Any]:
 
 
 def pair(source: str, target: str, value: float | None, device: int = 0) -> dict[str, Any]:
-    """The same of one pair, as a record of its own."""
+    """Return a record of one pair."""
     found: dict[str, Any] = {
         "schema": SCHEMA, "id": f"r/{source}-{target}/{device}", "kind": "rdma", "status": "ok" if value else "failed", "tool": {"name": "hccn_tool"},
         "operation": "write", "measure": "bandwidth", "source": {"host": source, "device": device}, "target": {"host": target, "device": device},
@@ -43,7 +43,7 @@ def collective(value: float, hosts: int = 4) -> dict[str, Any]:
 
 
 def write(folder: Path, day: int, records: list[dict[str, Any]], complete: bool = True, month: int = 11, playbook: str = "check_fabric.yml") -> Path:
-    """One run of a night in 2026."""
+    """Write the run of one night in 2026 and return its file."""
     stamp = f"2026{month:02}{day:02}T021500Z"
     path = folder / f"2026/{month:02}/{day:02}" / f"{stamp}-night-{day}.jsonl{'' if complete else '.part'}"
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -54,7 +54,7 @@ def write(folder: Path, day: int, records: list[dict[str, Any]], complete: bool 
 
 
 def night(day: int, level: float = 195.0, spread: float = 0.5, slow: float = 1.0) -> list[dict[str, Any]]:
-    """Rows of all hosts and a collective; n3 npu 1 sends ``slow`` times as much."""
+    """Return matrix records of all hosts and a collective; n3 npu 1 as sender reaches ``slow`` times the value."""
     noise = random.Random(day)  # noqa: S311
     rows = [row(host, lambda source, _target, device=device: round(noise.gauss(level, spread) * (slow if (source, device) == ("n3", 1) else 1), 2), device)
             for host in HOSTS for device in (0, 1)]

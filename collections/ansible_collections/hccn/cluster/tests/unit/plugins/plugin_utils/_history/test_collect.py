@@ -1,4 +1,4 @@
-"""What of a task result is kept."""
+"""Records and events that are extracted from task results."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ def record(**more: Any) -> dict[str, Any]:
         ({"schema": "hccn.cluster/other/7"}, {"schema": "hccn.cluster/other/7", "source": {"host": "n1"}}),
     ],
 )
-def test_a_record_names_its_host(given: dict[str, Any], kept: dict[str, Any]) -> None:
+def test_record_without_a_host_gets_the_host_of_the_task(given: dict[str, Any], kept: dict[str, Any]) -> None:
     assert collect.records({"measurements": [given]}, "n1") == [kept]
 
 
-def test_a_host_does_not_speak_for_others() -> None:
+def test_records_about_other_hosts_are_rejected() -> None:
     given = [record(source={"host": "n1"}), record(source={"host": "n9"}), record(kind="verdict", source={"host": "n1"}), record(kind="plan"),
              record(source={"host": "all"}), 7]
     assert collect.records({"measurements": given}, "n1") == [given[0]]
@@ -38,7 +38,7 @@ def test_a_host_does_not_speak_for_others() -> None:
     assert collect.foreign({"measurements": given, "censored": "x"}, "n1") == {}
 
 
-def test_actions_of_the_controller_speak_for_all() -> None:
+def test_controller_actions_may_return_records_of_any_host() -> None:
     given = [record(kind="verdict", source={"host": "n9"}), record(kind="verdict", hosts=["n1", "n2"])]
     assert collect.records({"measurements": given}, "n1", by_controller=True) == given
 
@@ -54,11 +54,11 @@ def test_actions_of_the_controller_speak_for_all() -> None:
         {"measurements": [record()], "censored": "the output has been hidden"},
     ],
 )
-def test_what_is_not_kept(result: dict[str, Any]) -> None:
+def test_results_without_records(result: dict[str, Any]) -> None:
     assert collect.records(result, "n1") == []
 
 
-def test_the_result_itself_stays_as_it_is() -> None:
+def test_result_is_not_modified() -> None:
     result = {"measurements": [record(source={"device": 3})], "_ansible_no_log": False}
     collect.records(result, "n1")
     assert result == {"measurements": [record(source={"device": 3})], "_ansible_no_log": False}
@@ -75,7 +75,7 @@ def test_the_result_itself_stays_as_it_is() -> None:
         ({"msg": "password x", "censored": "hidden"}, "(hidden: the task has no_log)"),
     ],
 )
-def test_an_event_has_the_beginning_of_the_message(result: dict[str, Any], message: str) -> None:
+def test_event_has_the_beginning_of_the_message(result: dict[str, Any], message: str) -> None:
     event = {"event": "failed", "host": "n1", "task": "Measure", "message": message, "at": AT}
     assert collect.event("failed", "n1", "Measure", result, AT, Redactor().value) == event
 
@@ -110,7 +110,7 @@ def test_secrets_are_hidden_before_a_message_is_cut_or_quoted(message: Any, kept
     assert collect.event("failed", "n1", "Measure", {"msg": message}, AT, redactor.value)["message"] == kept
 
 
-def test_a_record_that_cannot_be_kept_costs_no_other() -> None:
+def test_rejected_record_does_not_affect_others() -> None:
     redactor = Redactor()
     redactor.learn([SECRET])
     entries = [
@@ -131,21 +131,21 @@ def test_a_record_that_cannot_be_kept_costs_no_other() -> None:
     ]
 
 
-def test_the_records_of_one_result_are_bounded_together() -> None:
+def test_size_limit_of_all_records_of_a_result() -> None:
     entries = [record(id=str(number), x=["x" * 60_000] * 16) for number in range(40)]
     lines, refused = collect.lines(entries, Redactor())
     assert (len(lines), len(refused)) == (17, 23)
     assert refused[0] == "'17': it is too large"
 
 
-def test_what_is_not_kept_is_said_in_one_small_event() -> None:
+def test_rejected_records_become_one_short_event() -> None:
     assert collect.dropped("n1", "Measure", ["'a': it is too large"], AT) == {
         "event": "dropped", "host": "n1", "task": "Measure", "message": "A record is not kept: 'a': it is too large", "at": AT}
     several = collect.dropped("n1", "Measure", ["'a': " + "x" * 1000] * 3, AT)
     assert several["message"] == "3 records are not kept, the first of them: 'a': " + "x" * 252
 
 
-def test_the_end_has_the_counts_of_each_host() -> None:
+def test_end_line_has_the_counts_of_each_host() -> None:
     counts = {"n1": {"ok": 3, "failures": 1, "unreachable": 0, "changed": 2, "skipped": 9, "rescued": 0, "ignored": 0}}
     assert collect.end(AT, 5, ["n1"], counts) == {
         "end": True,

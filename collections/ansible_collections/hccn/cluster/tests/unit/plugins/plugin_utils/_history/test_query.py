@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 from ansible_collections.hccn.cluster.plugins.plugin_utils._history import query, reader, retention, runs
-from ansible_collections.hccn.cluster.plugins.plugin_utils._history.cells import End
-from ansible_collections.hccn.cluster.plugins.plugin_utils._history.series import Wanted
-from ansible_collections.hccn.cluster.plugins.plugin_utils._history.summary import Group, Places, Stand, Summary, summarise
+from ansible_collections.hccn.cluster.plugins.plugin_utils._history.pair_results import Endpoint
+from ansible_collections.hccn.cluster.plugins.plugin_utils._history.series import TrendQuery
+from ansible_collections.hccn.cluster.plugins.plugin_utils._history.summary import Group, GroupStatistics, RunContext, Summary, summarise
 from ansible_collections.hccn.cluster.tests.unit.plugins.plugin_utils._history import series_of_runs as made
 
 VERDICT = {"schema": made.SCHEMA, "id": "v", "kind": "verdict", "status": "ok", "source": {"host": "n1"}, "samples": [{"class": "good", "message": ""}]}
@@ -18,7 +18,7 @@ VERDICT = {"schema": made.SCHEMA, "id": "v", "kind": "verdict", "status": "ok", 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Five nights: two of rows, one of single records with a failure, one empty, one that was cut off."""
+    """Write five nights: two with matrix rows, one with records of pairs and a failure, one empty, one interrupted."""
     for day in (1, 2):
         made.write(tmp_path, day, [made.row("n1", lambda _s, target, day=day: 100.0 + day + int(target[1])), VERDICT, made.collective(70.0 + day)])
     made.write(tmp_path, 3, [made.pair("n1", "n2", 110.0), made.pair("n1", "n3", None), made.pair("n2", "n1", 90.0)])
@@ -27,72 +27,72 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def trends(folder: Path, *wanted: Wanted) -> list[tuple[str, list[tuple[str, Any, int, int]]]]:
+def trends(folder: Path, *wanted: TrendQuery) -> list[tuple[str, list[tuple[str, Any, int, int]]]]:
     found = query.History(folder, 30).trends(list(wanted))
     return [(one["pair_class"], [(point["run_id"], point["value"], point["count"], point["failed"]) for point in one["points"]]) for one in found]
 
 
-def test_the_trend_of_a_pair(folder: Path) -> None:
+def test_trend_of_a_pair(folder: Path) -> None:
     retention.compress(next(folder.rglob("*night-1.jsonl")))
-    assert trends(folder, Wanted("pair", End("n1", 0), End("n2", 0))) == [
+    assert trends(folder, TrendQuery("pair", Endpoint("n1", 0), Endpoint("n2", 0))) == [
         ("same rail", [("night-1", 103.0, 1, 0), ("night-2", 104.0, 1, 0), ("night-3", 110.0, 1, 0)])]
-    assert trends(folder, Wanted("pair", End("n1", None), End("n2", None), size_bytes=65536)) == [
+    assert trends(folder, TrendQuery("pair", Endpoint("n1", None), Endpoint("n2", None), size_bytes=65536)) == [
         ("same rail", [("night-1", 103.0, 1, 0), ("night-2", 104.0, 1, 0), ("night-3", 110.0, 1, 0), ("night-5", 111.0, 1, 0)])]
-    assert trends(folder, Wanted("pair", End("n1", 0), End("n2", 0), operation="read")) == []
+    assert trends(folder, TrendQuery("pair", Endpoint("n1", 0), Endpoint("n2", 0), operation="read")) == []
 
 
-def test_the_trend_of_an_endpoint_counts_failures(folder: Path) -> None:
-    """A failure has no size, so it counts at each that other runs measured."""
+def test_trend_of_an_endpoint_counts_failures(folder: Path) -> None:
+    """A failure has no size, so it counts for every size of other runs."""
     for size in (None, 65536):
-        assert trends(folder, Wanted("endpoint", End("n3", 0), size_bytes=size)) == [
+        assert trends(folder, TrendQuery("endpoint", Endpoint("n3", 0), size_bytes=size)) == [
             ("same rail", [("night-1", 104.0, 1, 0), ("night-2", 105.0, 1, 0), ("night-3", None, 0, 1)])]
     made.write(folder, 6, [{**made.row("n9", lambda _source, _target: None), "samples": [], "failed": {"timeout": [0, 1]}}])
-    assert trends(folder, Wanted("endpoint", End("n9", 0))) == [("same rail", [("night-6", None, 0, 2)])]
+    assert trends(folder, TrendQuery("endpoint", Endpoint("n9", 0))) == [("same rail", [("night-6", None, 0, 2)])]
 
 
-def test_the_trend_of_a_collective(folder: Path) -> None:
-    assert trends(folder, Wanted("collective", operation="all_reduce", size_bytes=1048576)) == [
+def test_trend_of_a_collective(folder: Path) -> None:
+    assert trends(folder, TrendQuery("collective", operation="all_reduce", size_bytes=1048576)) == [
         ("4 hosts, 32 ranks", [("night-1", 71.0, 1, 0), ("night-2", 72.0, 1, 0)])]
-    assert trends(folder, Wanted("collective", operation="broadcast")) == []
+    assert trends(folder, TrendQuery("collective", operation="broadcast")) == []
     made.write(folder, 6, [{**made.collective(1.0), "status": "failed"}])
-    assert trends(folder, Wanted("collective", size_bytes=1024)) == [
+    assert trends(folder, TrendQuery("collective", size_bytes=1024)) == [
         ("4 hosts, 32 ranks", [("night-1", 7.1000000000000005, 1, 0), ("night-2", 7.2, 1, 0), ("night-6", None, 0, 1)])]
 
 
-def test_a_trend_has_a_baseline_when_it_is_long_enough(tmp_path: Path) -> None:
+def test_trend_of_enough_runs_has_a_baseline(tmp_path: Path) -> None:
     for day in range(1, 8):
         made.write(tmp_path, day, [made.pair("n1", "n2", 100.0 + day % 2)])
-    (found,) = query.History(tmp_path, 30).trends([Wanted("pair", End("n1", 0), End("n2", 0))])
+    (found,) = query.History(tmp_path, 30).trends([TrendQuery("pair", Endpoint("n1", 0), Endpoint("n2", 0))])
     assert found["baseline"] == {"median": 100.5, "spread": 0.7413, "limit": 95.475, "runs": 6}
     assert (found["of"], found["source"], found["target"], found["unit"]) == ("pair", {"host": "n1", "device": 0}, {"host": "n2", "device": 0}, "Gbit/s")
     made.write(tmp_path, 8, [made.pair("n1", "n2", None)])
-    (found,) = query.History(tmp_path, 30).trends([Wanted("pair", End("n1", 0), End("n2", 0))])
+    (found,) = query.History(tmp_path, 30).trends([TrendQuery("pair", Endpoint("n1", 0), Endpoint("n2", 0))])
     assert (found["points"][-1]["value"], found["baseline"]["median"], found["baseline"]["runs"]) == (None, 101.0, 7)
 
 
-def test_runs_are_listed_newest_first_and_empty_ones_left_out(folder: Path) -> None:
-    listed = [known.about for known in query.History(folder, 30).newest()]
+def test_runs_are_listed_newest_first_without_empty_ones(folder: Path) -> None:
+    listed = [known.overview for known in query.History(folder, 30).newest()]
     assert [(one["run_id"], one["complete"], one["good"], one["failed"], one["kinds"]) for one in listed] == [
         ("night-5", False, False, 0, {"rdma": 1}),
         ("night-3", True, False, 1, {"rdma": 3}),
         ("night-2", True, True, 0, {"collective": 1, "matrix": 1, "verdict": 1}),
         ("night-1", True, True, 0, {"collective": 1, "matrix": 1, "verdict": 1}),
     ]
-    assert [known.about["run_id"] for known in query.History(folder, 2).newest()] == ["night-5", "night-3"]
+    assert [known.overview["run_id"] for known in query.History(folder, 2).newest()] == ["night-5", "night-3"]
 
 
-def test_files_that_cannot_be_read_are_passed_over_and_told(folder: Path) -> None:
+def test_unreadable_files_are_skipped_and_reported(folder: Path) -> None:
     (folder / "2026/11/06").mkdir()
     (folder / "2026/11/06/20261106T021500Z-later.jsonl").write_text('{"schema":"hccn.cluster/history/2"}\n{"n1":"n2"}\n')
     history = query.History(folder, 30)
     assert len(list(history.newest())) == 4
     (told,) = history.unreadable
     assert told.endswith("-later.jsonl has the schema hccn.cluster/history/2; this version of hccn.cluster reads hccn.cluster/history/1.")
-    history.trends([Wanted("pair", End("n1", 0), End("n2", 0))])
-    assert history.unreadable[1].endswith("-later.jsonl is no history of this version.")
+    history.trends([TrendQuery("pair", Endpoint("n1", 0), Endpoint("n2", 0))])
+    assert history.unreadable[1].endswith("-later.jsonl is not a history file that this version can read.")
 
 
-def test_two_runs_side_by_side(folder: Path) -> None:
+def test_comparison_of_two_runs(folder: Path) -> None:
     history = query.History(folder, 30)
     found = runs.compare(history.summary("night-1"), history.summary("night-2"))
     assert [(one["kind"], one["size_bytes"], one["before"], one["after"], one["change_percent"]) for one in found] == [
@@ -104,27 +104,28 @@ def test_two_runs_side_by_side(folder: Path) -> None:
     assert other[-1]["ends_only_before"] == ["n1 npu 0", "n2 npu 0", "n3 npu 0", "n4 npu 0"]
 
 
-def test_what_the_options_ask_for() -> None:
+def test_options_become_trend_queries() -> None:
     pairs = [{"source": "n1", "target": "n2", "target_device": "mlx5_0", "operation": "read"}]
-    assert query.wishes([{"host": "n1", "device": "3"}], pairs, [{"size_bytes": 7}]) == [
-        Wanted("endpoint", End("n1", 3)), Wanted("pair", End("n1", None), End("n2", "mlx5_0"), "read"), Wanted("collective", size_bytes=7)]
+    assert query.trend_queries([{"host": "n1", "device": "3"}], pairs, [{"size_bytes": 7}]) == [
+        TrendQuery("endpoint", Endpoint("n1", 3)), TrendQuery("pair", Endpoint("n1", None), Endpoint("n2", "mlx5_0"), "read"),
+        TrendQuery("collective", size_bytes=7)]
 
 
-def test_the_class_of_a_pair_by_rail_and_leaf() -> None:
+def test_class_of_a_pair_by_rail_and_leaf() -> None:
     device = {"kind": "device", "source": {"host": "n1", "device": 0}, "context": {"product": "A3"},
               "samples": [{"lldp": {"system_name": "L1"}, "versions": {"firmware": "7.1"}}]}
     plan = {"kind": "plan", "hosts": ["n2"], "samples": [{"topology": {
         "leaves": ["L1", "L2"], "kinds": [{"0": [0, 1, "lldp"], "1": [1, 0, "label"], "2": [2]}], "of": [0]}}]}
     matrix = {"kind": "matrix", "source": {"host": "n3", "device": 0}, "context": {"leaf": "L1"}}
-    places = Places([device, plan, matrix, {"kind": "device"}, {"kind": "plan", "samples": 7}])
-    ends = [End("n1", 0), End("n2", 0), End("n2", 1), End("n3", 0), End("n9", 0), End("n1", 5)]
-    assert [places.pair_class(ends[0], other) for other in ends[1:]] == [
+    context = RunContext([device, plan, matrix, {"kind": "device"}, {"kind": "plan", "samples": 7}])
+    ends = [Endpoint("n1", 0), Endpoint("n2", 0), Endpoint("n2", 1), Endpoint("n3", 0), Endpoint("n9", 0), Endpoint("n1", 5)]
+    assert [context.pair_class(ends[0], other) for other in ends[1:]] == [
         "same rail, cross leaf", "cross rail, same leaf", "same rail, same leaf", "same rail", "same host"]
-    assert (places.products["n1"], places.firmwares["n1"]) == ("A3", "7.1")
+    assert (context.products["n1"], context.firmwares["n1"]) == ("A3", "7.1")
 
 
-def test_runs_of_another_kind_take_no_place_of_those_that_can_be_compared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nine nights, and after each of them looks at the devices and a check of another operation: neither is even parsed."""
+def test_runs_of_other_kinds_do_not_count_towards_the_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nine nightly runs, each followed by device readings and a check of another operation, which are not even parsed."""
     look = {"schema": made.SCHEMA, "id": "d", "kind": "device", "status": "ok", "source": {"host": "n1", "device": 0}, "samples": [{"link": "UP"}]}
     for day in range(1, 10):
         night = made.write(tmp_path, day, [made.pair("n1", "n2", 100.0)])
@@ -135,38 +136,39 @@ def test_runs_of_another_kind_take_no_place_of_those_that_can_be_compared(tmp_pa
     parsed: list[str] = []
     monkeypatch.setattr(query, "summarise", lambda run: parsed.append(run.file.run_id) or summarise(run))
     history = query.History(tmp_path, 6)
-    past = history.past(reader.read(reader.find(tmp_path, "night-9")), None)
-    assert [summary.run_id for summary in past.earlier] == [f"night-{day}" for day in range(8, 2, -1)]
+    comparison = history.compare(reader.read(reader.find(tmp_path, "night-9")), None)
+    assert [summary.run_id for summary in comparison.earlier] == [f"night-{day}" for day in range(8, 2, -1)]
     assert parsed == [f"night-{day}" for day in range(9, 2, -1)]
-    (found,) = history.trends([Wanted("pair", End("n1", 0), End("n2", 0), "write")])
+    (found,) = history.trends([TrendQuery("pair", Endpoint("n1", 0), Endpoint("n2", 0), "write")])
     assert [point["run_id"] for point in found["points"]] == [f"night-{day}" for day in range(4, 10)]
-    monkeypatch.setattr(query, "OPENED", 2)
-    past = query.History(tmp_path, 6).past(reader.read(reader.find(tmp_path, "night-9")), None)
-    assert [summary.run_id for summary in past.earlier] == ["night-8", "night-7"]
+    monkeypatch.setattr(query, "EXAMINED_PER_RUN", 2)
+    comparison = query.History(tmp_path, 6).compare(reader.read(reader.find(tmp_path, "night-9")), None)
+    assert [summary.run_id for summary in comparison.earlier] == ["night-8", "night-7"]
 
 
-def test_a_second_run_of_one_id_and_second_is_after_the_first(tmp_path: Path) -> None:
+def test_second_run_with_the_same_id_and_second_is_newer(tmp_path: Path) -> None:
     first = made.write(tmp_path, 1, [made.pair("n1", "n2", 100.0)])
     first.with_name("20261101T021500Z-night-1-2.jsonl").write_text(first.read_text())
     history = query.History(tmp_path, 30)
-    assert [[summary.run_id for summary in history.past(reader.read(entry), None).earlier] for entry in reader.runs(tmp_path)] == [["night-1"], []]
+    assert [[summary.run_id for summary in history.compare(reader.read(entry), None).earlier] for entry in reader.runs(tmp_path)] == [["night-1"], []]
 
 
-def test_of_two_runs_the_ends_that_changed_most_are_named_either_way() -> None:
+def test_comparison_lists_the_endpoints_that_changed_most_in_either_direction() -> None:
     group = Group("rdma", "t", "write", "bandwidth", 65536, "same rail", "", "", "Gbit/s")
 
     def summary(values: list[float]) -> Summary:
-        return Summary("r", "", "", True, {group: Stand(100.0, 100.0, 100.0, 1, ends={End(f"n{place}", 0): value for place, value in enumerate(values)})})
+        endpoints = {Endpoint(f"n{number}", 0): value for number, value in enumerate(values)}
+        return Summary("r", "", "", True, {group: GroupStatistics(100.0, 100.0, 100.0, 1, endpoints=endpoints)})
 
     (found,) = runs.compare(summary([100.0] * 30), summary([99.0] * 26 + [150.0, 90.0, 110.0, 100.0]))
     assert [(end["host"], end["change_percent"]) for end in found["ends"][:4]] == [("n26", 50.0), ("n27", -10.0), ("n28", 10.0), ("n0", -1.0)]
     assert len(found["ends"]) == 20
 
 
-def test_a_run_of_which_a_record_was_not_kept_is_not_good_though_no_task_failed() -> None:
+def test_run_with_a_rejected_record_is_not_good() -> None:
     measured = {"schema": "hccn.cluster/measurement/1", "id": "a", "kind": "ping", "status": "ok", "source": {"host": "n1", "device": 0}}
     entry = reader.run_file(Path("20261120T101530Z-r1.jsonl"))
     assert entry is not None
     end = {"end": True, "hosts": {}}
-    about = [runs.about(reader.Run(entry, {}, [measured], events, end)) for events in ([], [{"event": "dropped", "host": "n1"}])]
-    assert [(one["good"], one["failed_tasks"]) for one in about] == [(True, 0), (False, 0)]
+    overviews = [runs.overview(reader.Run(entry, {}, [measured], events, end)) for events in ([], [{"event": "dropped", "host": "n1"}])]
+    assert [(one["good"], one["failed_tasks"]) for one in overviews] == [(True, 0), (False, 0)]

@@ -1,4 +1,4 @@
-"""Runs are found and read, whole or not."""
+"""Finding and reading runs, complete or not."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ END = '{"end":true,"finished_at":"2026-11-20T10:16:30.000Z","records":1,"hosts":
 
 
 def put(folder: Path, name: str, text: str | bytes) -> reader.RunFile:
-    """A history file in the folder of the day that its name begins with."""
+    """Write a history file to the folder of its day and return its path."""
     path = folder / name[:4] / name[4:6] / name[6:8] / name
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(text.encode() if isinstance(text, str) else text)
@@ -30,7 +30,7 @@ def code(caught: pytest.ExceptionInfo[HistoryError]) -> str:
     return caught.value.code
 
 
-def test_a_whole_run_is_read(tmp_path: Path) -> None:
+def test_complete_run_is_read(tmp_path: Path) -> None:
     run = reader.read(put(tmp_path, "20261120T101530Z-r1.jsonl", HEADER + RECORD + EVENT + END))
     assert run.header == json.loads(HEADER)
     assert run.records == [json.loads(RECORD)]
@@ -47,12 +47,12 @@ def test_a_whole_run_is_read(tmp_path: Path) -> None:
         ("20261120T101530Z-r1.jsonl.part", HEADER + RECORD + END),
     ],
 )
-def test_without_an_end_or_a_final_name_a_run_is_incomplete(tmp_path: Path, name: str, text: str) -> None:
+def test_run_without_end_line_or_final_name_is_incomplete(tmp_path: Path, name: str, text: str) -> None:
     run = reader.read(put(tmp_path, name, text))
     assert (run.complete, len(run.records)) == (False, 1)
 
 
-def test_torn_bad_and_unknown_lines_are_counted_and_passed_over(tmp_path: Path) -> None:
+def test_truncated_malformed_and_unknown_lines_are_counted_and_skipped(tmp_path: Path) -> None:
     lines = [
         HEADER,
         '{"schema":"hccn.cluster/meas\n',
@@ -78,14 +78,14 @@ def test_torn_bad_and_unknown_lines_are_counted_and_passed_over(tmp_path: Path) 
         (RECORD, "unknown_schema"),
     ],
 )
-def test_what_is_no_history_of_this_version_is_refused(tmp_path: Path, text: str, expected: str) -> None:
+def test_files_of_other_formats_are_rejected(tmp_path: Path, text: str, expected: str) -> None:
     with pytest.raises(HistoryError) as caught:
         reader.read(put(tmp_path, "20261120T101530Z-r1.jsonl", text))
     assert code(caught) == expected
     assert "20261120T101530Z-r1.jsonl" in caught.value.message
 
 
-def test_a_file_that_is_gone_is_an_error_of_history(tmp_path: Path) -> None:
+def test_missing_file_raises_history_error(tmp_path: Path) -> None:
     for name in ("20261120T101530Z-r1.jsonl", "20261120T101530Z-r1.jsonl.part"):
         entry = reader.RunFile(tmp_path / name, "r1", "20261120T101530Z", part=name.endswith("part"))
         with pytest.raises(HistoryError) as caught:
@@ -94,13 +94,13 @@ def test_a_file_that_is_gone_is_an_error_of_history(tmp_path: Path) -> None:
         assert caught.value.message == f"{tmp_path / name}: No such file or directory"
 
 
-def test_a_run_that_ends_while_it_is_looked_at_is_read(tmp_path: Path) -> None:
+def test_run_that_is_renamed_while_it_is_read(tmp_path: Path) -> None:
     whole = put(tmp_path, "20261120T101530Z-r1.jsonl", HEADER + RECORD + END)
     run = reader.read(reader.RunFile(whole.path.with_name(whole.path.name + ".part"), "r1", "20261120T101530Z", part=True))
     assert (run.complete, run.file) == (True, whole)
 
 
-def test_runs_come_newest_first(tmp_path: Path) -> None:
+def test_runs_are_sorted_newest_first(tmp_path: Path) -> None:
     names = [
         "20251231T235959Z-a.jsonl",
         "20261120T101530Z-b.jsonl",
@@ -116,7 +116,7 @@ def test_runs_come_newest_first(tmp_path: Path) -> None:
     assert list(reader.runs(tmp_path / "absent")) == []
 
 
-def test_a_run_is_found_by_its_id(tmp_path: Path) -> None:
+def test_run_is_found_by_id(tmp_path: Path) -> None:
     put(tmp_path, "20261119T101530Z-a.jsonl", HEADER)
     newer = put(tmp_path, "20261120T101530Z-a.jsonl", HEADER)
     assert reader.find(tmp_path, "a") == newer
@@ -125,7 +125,7 @@ def test_a_run_is_found_by_its_id(tmp_path: Path) -> None:
     assert (code(caught), caught.value.message) == ("run_not_found", f"{tmp_path} has no run b.")
 
 
-def test_the_newest_run_with_results_is_chosen(tmp_path: Path) -> None:
+def test_newest_run_with_results_is_chosen(tmp_path: Path) -> None:
     with pytest.raises(HistoryError, match="has no run with results"):
         reader.newest(tmp_path)
     put(tmp_path, "20261118T101530Z-measured.jsonl", HEADER + RECORD + END)
@@ -136,7 +136,7 @@ def test_the_newest_run_with_results_is_chosen(tmp_path: Path) -> None:
     assert reader.choose(tmp_path, "empty", None).empty
 
 
-def test_this_run_is_chosen_once_it_holds_something(tmp_path: Path) -> None:
+def test_current_run_is_chosen_once_it_has_results(tmp_path: Path) -> None:
     put(tmp_path, "20261118T101530Z-before.jsonl", HEADER + RECORD + END)
     this = put(tmp_path, "20261120T101530Z-this.jsonl.part", HEADER)
     assert reader.choose(tmp_path, None, this.path).file.run_id == "before"
@@ -149,14 +149,14 @@ def test_this_run_is_chosen_once_it_holds_something(tmp_path: Path) -> None:
     assert reader.choose(tmp_path, None, tmp_path / "notes.txt").file.run_id == "this"
 
 
-def test_this_run_is_not_silently_another_one(tmp_path: Path) -> None:
+def test_lost_current_run_is_not_replaced_by_another_one(tmp_path: Path) -> None:
     put(tmp_path, "20261118T101530Z-before.jsonl", HEADER + RECORD + END)
     with pytest.raises(HistoryError) as caught:
         reader.choose(tmp_path, None, tmp_path / "2026/11/20/20261120T101530Z-this.jsonl.part")
     assert code(caught) == "history_not_readable"
 
 
-def test_runs_of_one_id_and_second_stand_in_the_order_of_their_numbers(tmp_path: Path) -> None:
+def test_runs_of_the_same_id_and_second_are_sorted_by_number(tmp_path: Path) -> None:
     numbered = [f"awx-5{number}" for number in ("", "-2", "-9", "-10")]
     for name in numbered:
         put(tmp_path, f"20261120T101530Z-{name}.jsonl", HEADER + RECORD + END)

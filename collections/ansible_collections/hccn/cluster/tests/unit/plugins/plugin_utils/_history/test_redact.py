@@ -1,4 +1,4 @@
-"""Secrets do not get into what is kept, and nothing else is lost."""
+"""Secrets are removed from entries, and everything else is kept."""
 
 from __future__ import annotations
 
@@ -39,19 +39,19 @@ def cleaned(text: str, *known: str) -> str:
         ("", ""),
     ],
 )
-def test_texts(text: str, kept: str) -> None:
+def test_secrets_in_texts_are_hidden(text: str, kept: str) -> None:
     assert cleaned(text, "hunter2") == kept
 
 
-def test_common_words_are_no_secrets() -> None:
+def test_common_words_are_not_hidden() -> None:
     assert cleaned("root said true", "root", "true") == "root said true"
 
 
-def test_the_longest_value_goes_first_and_short_ones_are_left() -> None:
+def test_longest_value_is_hidden_first_and_short_values_are_ignored() -> None:
     assert cleaned("abcdef abcd abc", "abcd", "abcdef", "abc") == "(hidden) (hidden) abc"
 
 
-def test_a_value_that_comes_late_is_known_at_once() -> None:
+def test_values_learned_later_are_hidden() -> None:
     redactor = Redactor()
     for number in range(200):
         redactor.learn([f"password{number}"])
@@ -61,11 +61,11 @@ def test_a_value_that_comes_late_is_known_at_once() -> None:
     assert redactor.text("password19 and more") == "(hidden)"
 
 
-def test_values_that_overlap_are_hidden_both() -> None:
+def test_overlapping_values_are_hidden_completely() -> None:
     assert cleaned("x abcdefghij y", "abcdefg", "efghij", "cdef") == "x (hidden) y"
 
 
-def test_values_without_anything_between_them_have_one_mark() -> None:
+def test_adjacent_values_have_one_mark() -> None:
     assert cleaned("hunter2zebra99, zebra99hunter2 hunter2", "hunter2", "zebra99") == "(hidden), (hidden) (hidden)"
 
 
@@ -89,18 +89,18 @@ ODD = "p'a\"s\\s&w ö%+\n\tx/é漢="
     pytest.param(quote_plus(ODD), id="form"),
     pytest.param(shlex.quote(ODD), id="shell"),
 ])
-def test_a_secret_is_found_in_every_form_that_quoting_gives_it(quoted: str) -> None:
+def test_quoted_secrets_are_hidden(quoted: str) -> None:
     left = cleaned(f"before {quoted} after", ODD)
     assert redact.HIDDEN in left
     for part in ("a\\", "s\\", "w ", "%C3", "\\u", "\\x", "ö", "é", "漢", "/x", "x/"):
         assert part not in left, left
 
 
-def test_single_quotes_of_yaml() -> None:
+def test_secret_in_single_quoted_yaml_is_hidden() -> None:
     assert cleaned(yaml.safe_dump({"pin": "it's: so"}), "it's: so") == "pin: '(hidden)'\n"
 
 
-def test_lines_of_a_secret_are_secrets() -> None:
+def test_lines_of_a_multi_line_secret_are_hidden() -> None:
     key = "-----BEGIN X-----\nMIIEvQIBADANBgkqhkiG9w0B\nQkFEZ2tuaGtpRzl3MEJBUUVG\n-----END X-----\n"
     assert cleaned("bad line: QkFEZ2tuaGtpRzl3MEJBUUVG in -----BEGIN X-----", key) == "bad line: (hidden) in -----BEGIN X-----"
 
@@ -111,18 +111,18 @@ def test_lines_of_a_secret_are_secrets() -> None:
     ("it said correct ...", "it said correct ..."),
     ("... horse battery staple", "... (hidden)"),
 ])
-def test_a_phrase_that_was_cut_between_two_words_is_found(text: str, left: str) -> None:
+def test_parts_of_a_cut_phrase_are_hidden(text: str, left: str) -> None:
     assert cleaned(text, "correct horse battery staple") == left
 
 
-def test_a_long_secret_is_found_by_its_pieces() -> None:
+def test_pieces_of_a_long_secret_are_hidden() -> None:
     token = "".join(chr(65 + number * 7 % 26) for number in range(1000))
     assert cleaned(f"x {token} y", token) == "x (hidden) y"
     left = cleaned(f"x {token[:700]}", token)
     assert left.startswith("x (hidden)") and len(left) < len("x (hidden)") + known_values.PIECE
 
 
-def test_a_record_keeps_its_shape() -> None:
+def test_keys_that_readers_need_are_kept() -> None:
     redactor = Redactor()
     redactor.learn(["rdma", "n1 npu 0 secret"])
     record = {
@@ -145,7 +145,7 @@ def test_a_record_keeps_its_shape() -> None:
     }
 
 
-def test_what_is_not_json_stays_for_the_writer_to_say_so() -> None:
+def test_values_without_a_json_form_are_left_to_the_writer() -> None:
     value = object()
     assert Redactor().entry({"a": value, "b": [value]}) == {"a": value, "b": [value]}
 
@@ -159,7 +159,7 @@ def test_what_is_not_json_stays_for_the_writer_to_say_so() -> None:
     ("MIIEvQIBADANBg\nkqhkiG9w0B\n-----END RSA PRIVATE KEY-----\nrest", "(hidden)\nrest"),
     ("http://op:(hidden)@x", "http://(hidden)@x"),
 ])
-def test_shapes(text: str, left: str) -> None:
+def test_texts_that_look_like_secrets_are_hidden(text: str, left: str) -> None:
     assert cleaned(text) == left
     assert cleaned(left) == left
 
@@ -171,7 +171,7 @@ def nested(depth: int) -> Any:
     return value
 
 
-def test_what_is_too_deep_is_not_kept() -> None:
+def test_deeply_nested_entries_are_rejected() -> None:
     redactor = Redactor()
     redactor.learn(["hunter2"])
     assert redactor.entry({"a": nested(redact.MOST_DEPTH - 1)})["a"] != nested(redact.MOST_DEPTH - 1)
@@ -188,19 +188,19 @@ def test_what_is_too_deep_is_not_kept() -> None:
     {"x" * 2_000_000: 1},
     {f"k{number}": number for number in range(400_000)},
 ], ids=["texts", "long texts", "lists", "values", "key", "keys"])
-def test_what_is_too_large_is_not_kept(entry: dict[str, Any]) -> None:
+def test_large_entries_are_rejected(entry: dict[str, Any]) -> None:
     with pytest.raises(NotKept, match="^it is too large$"):
         Redactor().entry(entry)
 
 
-def test_entries_of_one_result_are_too_large_together() -> None:
+def test_size_limit_of_all_entries_of_a_result() -> None:
     whole = Bounds(1000)
     Redactor().entry({"a": "x" * 900}, whole)
     with pytest.raises(NotKept, match="^it is too large$"):
         Redactor().entry({"a": "x" * 900}, whole)
 
 
-def test_the_rest_of_a_long_text_is_left_out_between_two_words() -> None:
+def test_long_text_is_cut_between_words() -> None:
     text = "word hunter2 " * 20_000
     left = cleaned(text, "hunter2")
     assert left.startswith("word (hidden) word (hidden) ") and left.endswith(" (hidden) ...") and len(left) < redact.MOST_TEXT * 1.2
@@ -208,7 +208,7 @@ def test_the_rest_of_a_long_text_is_left_out_between_two_words() -> None:
 
 
 class Counting(set):  # type: ignore[type-arg]
-    """How often a value is looked up."""
+    """A set that counts its lookups."""
 
     count = 0
 
@@ -218,8 +218,8 @@ class Counting(set):  # type: ignore[type-arg]
 
 
 @pytest.mark.parametrize("text", ["aaaa", "aaab", "token ", "hunter2 ", "password: \"", "a-"])
-def test_the_work_is_linear_in_the_text_and_not_in_the_number_of_values(text: str) -> None:
-    """Values that all begin alike, and texts that begin to be one of them at each place."""
+def test_work_is_linear_in_the_text_and_independent_of_the_number_of_values(text: str) -> None:
+    """All values have a common prefix, which occurs at every position of the text."""
     values = known_values.KnownValues()
     values.learn(["a" * length + "b" for length in range(4, 200)] + [f"token {number}" for number in range(2000)])
     values._forms = looked_up = Counting(values._forms)
@@ -234,7 +234,7 @@ MOST_STEPS = 5000
 
 
 def parts(pattern: Any) -> Iterator[Any]:
-    """All parts of a parsed pattern, each before what is inside of it."""
+    """Yield all parts of a parsed pattern, each before its children."""
     for part in pattern:
         yield part
         yield from inside(part[1])
@@ -249,7 +249,7 @@ def inside(value: Any) -> Iterator[Any]:
 
 
 @pytest.mark.parametrize("pattern", [pattern for pattern, _instead in redact._SHAPES] + [redact._SUSPICIOUS], ids=range(len(redact._SHAPES) + 1))
-def test_no_shape_can_cost_more_than_the_length_of_a_text(pattern: re.Pattern[str]) -> None:
+def test_patterns_take_linear_time(pattern: re.Pattern[str]) -> None:
     """No repetition repeats another one. One without a bound is the last of the pattern, or what comes after it also matches the end of the text: it never
     fails, so what it went through is not gone through again; or the pattern begins at the first character only. The others have a bound, and so has what
     one place of a text costs."""

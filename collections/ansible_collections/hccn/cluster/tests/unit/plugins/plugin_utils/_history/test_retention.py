@@ -1,4 +1,4 @@
-"""Old runs are compressed and deleted, and stay readable in between."""
+"""Compression and deletion of old runs."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def names(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.rglob("*") if path.is_file())
 
 
-def test_by_age(tmp_path: Path) -> None:
+def test_old_runs_are_compressed_and_older_ones_deleted(tmp_path: Path) -> None:
     put(tmp_path, "20241101T000000Z-ancient.jsonl")
     put(tmp_path, "20241102T000000Z-killed.jsonl.part")
     put(tmp_path, "20261001T000000Z-old.jsonl")
@@ -38,16 +38,16 @@ def test_by_age(tmp_path: Path) -> None:
     for page in ("ancient.html", "ancient.md", "old.html"):
         (tmp_path / "reports" / page).write_text("")
     done = retention.apply(tmp_path, NOW, compress_days=14, keep_days=365)
-    assert done == retention.Done(["20261001T000000Z-old.jsonl.gz"], ["20241101T000000Z-ancient.jsonl", "20241102T000000Z-killed.jsonl.part"])
+    assert done == retention.Outcome(["20261001T000000Z-old.jsonl.gz"], ["20241101T000000Z-ancient.jsonl", "20241102T000000Z-killed.jsonl.part"])
     assert names(tmp_path) == ["20261001T000000Z-old.jsonl.gz", "20261001T000000Z-running.jsonl.part", "20261119T000000Z-young.jsonl", "old.html"]
     assert not (tmp_path / "2024").exists()
-    assert retention.apply(tmp_path, NOW, 14, 365) == retention.Done([], [])
-    assert retention.apply(tmp_path, NOW, 0, 0) == retention.Done([], [])
-    assert retention.apply(tmp_path / "absent", NOW, 14, 365) == retention.Done([], [])
+    assert retention.apply(tmp_path, NOW, 14, 365) == retention.Outcome([], [])
+    assert retention.apply(tmp_path, NOW, 0, 0) == retention.Outcome([], [])
+    assert retention.apply(tmp_path / "absent", NOW, 14, 365) == retention.Outcome([], [])
 
 
-def test_a_run_takes_no_page_of_another_along(tmp_path: Path) -> None:
-    """Runs of a cron job may have the same id every night, and the id of one may begin with that of another."""
+def test_pages_of_other_runs_are_kept(tmp_path: Path) -> None:
+    """Runs of a cron job may share an id, and an id may be a prefix of another one."""
     put(tmp_path, "20241101T000000Z-nightly.jsonl")
     put(tmp_path, "20241101T000000Z-a.jsonl")
     put(tmp_path, "20261120T000000Z-nightly.jsonl.part")
@@ -59,7 +59,7 @@ def test_a_run_takes_no_page_of_another_along(tmp_path: Path) -> None:
     assert names(tmp_path) == ["20261119T000000Z-a.b.jsonl", "20261120T000000Z-nightly.jsonl.part", "a.b.html", "a.notes", "nightly.html", "nightly.prom"]
 
 
-def test_a_compressed_run_is_read_like_any_other_and_keeps_its_mode_and_time(tmp_path: Path) -> None:
+def test_compressed_run_is_readable_and_keeps_mode_and_time(tmp_path: Path) -> None:
     path = put(tmp_path, "20261001T000000Z-r.jsonl")
     path.chmod(0o640)
     os.utime(path, ns=(5_000_000_000, 7_000_000_000))
@@ -71,7 +71,7 @@ def test_a_compressed_run_is_read_like_any_other_and_keeps_its_mode_and_time(tmp
     assert reader.read(before).file.path == packed
 
 
-def test_while_it_is_compressed_a_run_is_one_run(tmp_path: Path) -> None:
+def test_run_is_listed_once_while_it_is_compressed(tmp_path: Path) -> None:
     path = put(tmp_path, "20261001T000000Z-r.jsonl")
     path.with_name(path.name + ".gz").write_bytes(gzip.compress(path.read_bytes()))
     (path.with_name(".20261001T000000Z-r.jsonl.abcd.tmp")).write_bytes(b"half")
@@ -79,35 +79,35 @@ def test_while_it_is_compressed_a_run_is_one_run(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("damage", [lambda content: content[:-9], lambda content: content[:12] + b"\xff\xff" + content[14:], lambda content: b"no gzip"])
-def test_a_damaged_file_is_an_error_of_history(tmp_path: Path, damage: object) -> None:
+def test_damaged_file_raises_history_error(tmp_path: Path, damage: object) -> None:
     path = put(tmp_path, "20261001T000000Z-r.jsonl.gz", damage(gzip.compress(HEADER + RECORD * 50)))  # type: ignore[operator]
     with pytest.raises(HistoryError) as caught:
         reader.read(reader.find(tmp_path, "r"))
     assert caught.value.code == "history_not_readable" and path.name in caught.value.message
 
 
-def test_a_folder_that_cannot_be_written_leaves_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_run_survives_if_the_folder_is_not_writable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = put(tmp_path, "20261001T000000Z-r.jsonl")
 
     def full(_source: object, _target: object) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "replace", full)
-    assert retention.apply(tmp_path, NOW, 14, 0) == retention.Done([], [], [f"{path.name}: No space left on device"])
+    assert retention.apply(tmp_path, NOW, 14, 0) == retention.Outcome([], [], [f"{path.name}: No space left on device"])
     assert names(tmp_path) == [path.name]
     assert reader.read(reader.find(tmp_path, "r")).complete
 
 
-def test_a_run_that_cannot_be_read_stops_no_other(tmp_path: Path) -> None:
+def test_unreadable_run_does_not_stop_the_others(tmp_path: Path) -> None:
     linked = put(tmp_path, "20261001T000000Z-linked.jsonl")
     put(tmp_path, "20261002T000000Z-good.jsonl")
     linked.unlink()
     linked.symlink_to(tmp_path / "elsewhere")
-    assert retention.apply(tmp_path, NOW, 14, 0) == retention.Done(["20261002T000000Z-good.jsonl.gz"], [], [f"{linked.name}: it is a link"])
+    assert retention.apply(tmp_path, NOW, 14, 0) == retention.Outcome(["20261002T000000Z-good.jsonl.gz"], [], [f"{linked.name}: it is a symbolic link"])
 
 
-def test_files_that_cannot_be_handled_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A full disk is not met anew by each of ten thousand runs."""
+def test_files_that_fail_count_towards_the_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a full disk, not each of ten thousand runs is tried."""
     monkeypatch.setattr(retention, "AT_ONCE", 2)
 
     def full(_path: Path) -> Path:
@@ -116,10 +116,10 @@ def test_files_that_cannot_be_handled_count(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.setattr(retention, "compress", full)
     for day in (1, 2, 3):
         put(tmp_path, f"2026100{day}T000000Z-r.jsonl")
-    assert len(retention.apply(tmp_path, NOW, 14, 0).refused) == 2
+    assert len(retention.apply(tmp_path, NOW, 14, 0).errors) == 2
 
 
-def test_a_backlog_is_worked_off_over_several_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_backlog_is_compressed_over_several_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(retention, "AT_ONCE", 2)
     for day in (1, 2, 3):
         put(tmp_path, f"2026100{day}T000000Z-r.jsonl")
@@ -127,7 +127,7 @@ def test_a_backlog_is_worked_off_over_several_runs(tmp_path: Path, monkeypatch: 
     assert len(retention.apply(tmp_path, NOW, 14, 0).compressed) == 1
 
 
-def test_of_runs_of_one_second_the_first_is_handled_first(tmp_path: Path) -> None:
+def test_runs_of_the_same_second_are_handled_in_order(tmp_path: Path) -> None:
     for name in ("a-10", "a", "a-2"):
         put(tmp_path, f"20241101T000000Z-{name}.jsonl")
     assert retention.apply(tmp_path, NOW, compress_days=0, keep_days=365).deleted == [f"20241101T000000Z-{name}.jsonl" for name in ("a", "a-2", "a-10")]

@@ -1,4 +1,4 @@
-"""Which variables hold secrets, and what of them is one."""
+"""Recognition of secrets in variables."""
 
 from __future__ import annotations
 
@@ -29,23 +29,23 @@ from ansible_collections.hccn.cluster.plugins.plugin_utils._history.secret_varia
         (7, False),
     ],
 )
-def test_names(name: Any, secret: bool) -> None:
+def test_names_of_secrets(name: Any, secret: bool) -> None:
     assert is_secret_name(name) is secret
 
 
-def test_values_by_name() -> None:
+def test_secrets_are_found_by_name() -> None:
     assert secret_values({"db_password": "hunter2", "host": "n1", "pin_token": "abc", "list_token": ["x"], "a_secret": "long enough"}) == {
         "hunter2",
         "long enough",
     }
 
 
-def test_what_stands_inside_of_a_secret() -> None:
+def test_values_nested_in_a_secret_are_collected() -> None:
     inside = {"user": "operator", "login": "kangaroo7", "port": 443443, "more": [{"key": "zebra99x", "id": 7}], "pin": 12345678, "level": 1024, "on": True}
     assert secret_values({"switch_credentials": inside, "other": {"login": "giraffe55"}}) == {"kangaroo7", "zebra99x", "12345678"}
 
 
-def test_secrets_below_another_name_and_not_in_what_is_large() -> None:
+def test_nested_secrets_are_found_except_in_large_variables() -> None:
     variables = {
         "bmc": {"a": {"password": "leopard9"}, "b": {"c": {"password": "too deep"}}},
         "users": [{"name": "op", "api_token": "lioness4"}],
@@ -55,24 +55,24 @@ def test_secrets_below_another_name_and_not_in_what_is_large() -> None:
     assert secret_values(variables) == {"leopard9", "lioness4"}
 
 
-def test_of_a_registered_result_what_it_told() -> None:
-    told = {"changed": True, "cmd": ["cat", "/etc/token"], "stdout": "rhino66\n", "json": {"access_token": "tigress5", "type": "bearer"}}
-    assert secret_values({"login_token": told}) == {"rhino66", "tigress5"}
+def test_output_of_a_registered_result_is_collected() -> None:
+    result = {"changed": True, "cmd": ["cat", "/etc/token"], "stdout": "rhino66\n", "json": {"access_token": "tigress5", "type": "bearer"}}
+    assert secret_values({"login_token": result}) == {"rhino66", "tigress5"}
 
 
-def test_common_words_are_no_secrets() -> None:
+def test_common_words_are_not_secrets() -> None:
     assert secret_values({"a_password": "root", "b_password": "True", "c_password": "None", "d_password": 1024, "e_password": "rooted"}) == {"rooted"}
 
 
-def test_templates_are_opened_and_what_cannot_be_known_is_left() -> None:
+def test_templates_are_evaluated_and_unknown_values_ignored() -> None:
     values = {"{{ a }}": "opened1", "{{ b }}": {"login": "opened2"}, "{{ c }}": None, "{# d #}e": "opened3"}
     found = secret_values({"a_token": "{{ a }}", "b_credentials": "{{ b }}", "c_token": "{{ c }}", "d_token": "plain", "e_token": "{# d #}e"}, values.get)
     assert found == {"opened1", "opened2", "opened3", "plain"}
 
 
-def test_a_result_cannot_make_everything_a_secret() -> None:
-    """What a host prints into a variable with the name of a secret is bounded."""
-    told = {"changed": False, "stdout_lines": [f"line {number}" for number in range(1_000_000)]}
-    found = secret_values({"a_token": told})
+def test_number_of_secrets_of_a_result_is_bounded() -> None:
+    """A host may print anything into a variable with the name of a secret."""
+    result = {"changed": False, "stdout_lines": [f"line {number}" for number in range(1_000_000)]}
+    found = secret_values({"a_token": result})
     assert {"line 0", "line 1"} <= found and sum(map(len, found)) < secret_variables.MOST_COLLECTED
     assert secret_values({"a_token": "x" * 100_000}) == {"x" * 65536}

@@ -1,4 +1,4 @@
-"""An odd line is counted, and every reader goes on without it."""
+"""Malformed lines are counted and skipped by all readers."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose import last_verdicts
 from ansible_collections.hccn.cluster.plugins.plugin_utils._history import query, reader, shape
-from ansible_collections.hccn.cluster.plugins.plugin_utils._history.cells import End
-from ansible_collections.hccn.cluster.plugins.plugin_utils._history.series import Wanted
+from ansible_collections.hccn.cluster.plugins.plugin_utils._history.pair_results import Endpoint
+from ansible_collections.hccn.cluster.plugins.plugin_utils._history.series import TrendQuery
 from ansible_collections.hccn.cluster.plugins.plugin_utils._report import export, html, markdown, model, prometheus
 from ansible_collections.hccn.cluster.tests.unit.plugins.plugin_utils._history import series_of_runs as made
 
@@ -48,7 +48,7 @@ ODD: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("name", ODD)
-def test_every_reader_goes_on_without_it(tmp_path: Path, name: str) -> None:
+def test_readers_skip_malformed_lines(tmp_path: Path, name: str) -> None:
     odd = ODD[name] if isinstance(ODD[name], str) else json.dumps(ODD[name])
     path = made.write(tmp_path, 1, [made.pair("n1", "n2", 100.0), VERDICT])
     lines = path.read_text().splitlines()
@@ -57,26 +57,26 @@ def test_every_reader_goes_on_without_it(tmp_path: Path, name: str) -> None:
     run = reader.choose(tmp_path, None, None)
     assert (run.bad_lines, len(run.records), run.complete, history.unreadable) == (1, 2, True, [])
     (known,) = history.newest()
-    assert (known.about["skipped_lines"], known.about["hosts"]) == (1, {"good": 1})
-    (series,) = history.trends([Wanted("pair", End("n1", 0), End("n2", 0))])
+    assert (known.overview["skipped_lines"], known.overview["hosts"]) == (1, {"good": 1})
+    (series,) = history.trends([TrendQuery("pair", Endpoint("n1", 0), Endpoint("n2", 0))])
     assert [point["value"] for point in series["points"]] == [100.0]
-    past = history.past(run, None)
-    page = model.build(run, past=past)
+    comparison = history.compare(run, None)
+    page = model.build(run, comparison=comparison)
     assert "could not be read: 1;" in html.render(page)
-    assert markdown.render(page) and export.render(page) and prometheus.render(page, past)
+    assert markdown.render(page) and export.render(page) and prometheus.render(page, comparison)
     assert last_verdicts.of(tmp_path, ["n1"], datetime.datetime(2020, 1, 1, tzinfo=datetime.timezone.utc))["clean"] is True
 
 
-def test_a_nested_header_is_none(tmp_path: Path) -> None:
+def test_deeply_nested_header_is_rejected(tmp_path: Path) -> None:
     made.write(tmp_path, 1, []).write_text("[" * 100_000 + "\n")
     history = query.History(tmp_path, 30)
     assert (list(history.newest()), len(history.unreadable)) == ([], 1)
-    assert history.trends([Wanted("pair", End("n1", 0), End("n2", 0))]) == []
+    assert history.trends([TrendQuery("pair", Endpoint("n1", 0), Endpoint("n2", 0))]) == []
 
 
 @pytest.mark.parametrize("record", [
     {}, PAIR, ROW, VERDICT, made.collective(80.0), {**PAIR, "samples": None, "error": None}, sample(ROW, bandwidth_gbit_s=[None, 0, 1.5, None]),
     sample(PAIR, bandwidth_gbit_s=None, latency_us={"typical": [1.0, None], "histogram": "any"}), {**PAIR, "source": {"host": "n1", "device": "mlx5_0"}},
     {"kind": "device", "status": "failed", "source": {"device": 1}, "samples": [{"link": None, "counters": {"a": -1}}]}])
-def test_what_is_sound(record: dict[str, Any]) -> None:
-    assert shape.is_sound(record)
+def test_well_formed_records(record: dict[str, Any]) -> None:
+    assert shape.is_well_formed(record)

@@ -1,4 +1,4 @@
-"""One run is written: order, modes, and what stays after a full disk."""
+"""Writing a run: order, modes, and the file after a full disk."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def strict_umask() -> Any:
     os.umask(before)
 
 
-def test_a_whole_run(tmp_path: Path, strict_umask: None) -> None:
+def test_complete_run_is_written(tmp_path: Path, strict_umask: None) -> None:
     folder = tmp_path / "deep" / "history"
     writer = RunWriter(folder, HEADER)
     assert writer.path == folder / "2026/11/20/20261120T101530Z-r1.jsonl.part"
@@ -42,13 +42,13 @@ def test_a_whole_run(tmp_path: Path, strict_umask: None) -> None:
     assert [mode(path) for path in (folder.parent, folder, folder / "2026", folder / "2026/11", folder / "2026/11/20")] == [0o750] * 5
 
 
-def test_a_folder_that_is_there_keeps_its_mode(tmp_path: Path) -> None:
+def test_existing_folder_keeps_its_mode(tmp_path: Path) -> None:
     tmp_path.chmod(0o2775)
     RunWriter(tmp_path, HEADER).close()
     assert mode(tmp_path) == 0o2775
 
 
-def test_the_same_run_id_in_one_second_gets_a_number(tmp_path: Path) -> None:
+def test_same_run_id_in_the_same_second_gets_a_number(tmp_path: Path) -> None:
     RunWriter(tmp_path, HEADER).finish({"end": True})
     second = RunWriter(tmp_path, HEADER)
     third = RunWriter(tmp_path, HEADER)
@@ -58,7 +58,7 @@ def test_the_same_run_id_in_one_second_gets_a_number(tmp_path: Path) -> None:
     third.close()
 
 
-def test_a_run_that_ends_while_the_next_looks_for_a_name_is_not_written_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_run_that_ends_concurrently_is_not_overwritten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first = RunWriter(tmp_path, HEADER)
     real = os.open
 
@@ -75,11 +75,11 @@ def test_a_run_that_ends_while_the_next_looks_for_a_name_is_not_written_over(tmp
     assert sorted(path for path in tmp_path.rglob("*") if path.is_file()) == sorted([first.path, second.path])
 
 
-def test_at_some_number_it_gives_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_many_runs_in_the_same_second_are_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ansible_collections.hccn.cluster.plugins.plugin_utils._history.writer._SAME_SECOND", 2)
     RunWriter(tmp_path, HEADER).close()
     RunWriter(tmp_path, HEADER).close()
-    with pytest.raises(HistoryError, match="already has 2 runs of this id"):
+    with pytest.raises(HistoryError, match="2 runs with this id have already started in this second"):
         RunWriter(tmp_path, HEADER)
 
 
@@ -94,7 +94,7 @@ def test_each_call_is_one_write_and_one_fsync(tmp_path: Path, monkeypatch: pytes
     assert calls == ["write 24", "fsync"]
 
 
-def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+def test_error_names_the_folder_that_cannot_be_created(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(HistoryError) as caught:
         RunWriter(tmp_path / "file" / "history", HEADER)
@@ -103,7 +103,7 @@ def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
 
 
 class Disk:
-    """os.write of a disk with so many bytes left, as Linux does it: short first, then the error."""
+    """os.write for a disk with ``room`` bytes left. As on Linux, it writes partially first and fails the next time."""
 
     def __init__(self, room: int) -> None:
         self.room = room
@@ -117,7 +117,7 @@ class Disk:
         return written
 
 
-def test_a_full_disk_leaves_whole_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_full_disk_leaves_complete_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     writer = RunWriter(tmp_path, HEADER)
     writer.write([{"a": 1}])
     monkeypatch.setattr(os, "write", Disk(room=5))
@@ -128,7 +128,7 @@ def test_a_full_disk_leaves_whole_lines(tmp_path: Path, monkeypatch: pytest.Monk
     writer.close()
 
 
-def test_a_short_write_is_continued(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_partial_write_is_continued(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     writer = RunWriter(tmp_path, HEADER)
     real = os.write
     monkeypatch.setattr(os, "write", lambda fd, data: real(fd, bytes(data)[:3]))
@@ -137,7 +137,7 @@ def test_a_short_write_is_continued(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert writer.path.read_bytes() == HEADER_LINE + b'{"b":2}\n'
 
 
-def test_a_write_of_nothing_is_an_error_and_not_a_loop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_write_of_no_bytes_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     writer = RunWriter(tmp_path, HEADER)
     monkeypatch.setattr(os, "write", lambda fd, data: 0)
     with pytest.raises(HistoryError, match="No space left on device"):
@@ -145,14 +145,14 @@ def test_a_write_of_nothing_is_an_error_and_not_a_loop(tmp_path: Path, monkeypat
     writer.close()
 
 
-def test_a_disk_that_is_full_at_the_header(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_disk_that_is_full_at_the_header(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "write", Disk(room=0))
     with pytest.raises(HistoryError, match="No space left on device"):
         RunWriter(tmp_path, HEADER)
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
 
 
-def test_a_page_is_replaced_in_one_step(tmp_path: Path, strict_umask: None) -> None:
+def test_page_is_replaced_atomically(tmp_path: Path, strict_umask: None) -> None:
     path = tmp_path / "reports" / "r1.html"
     files.replace(path, b"old")
     files.replace(path, b"new")
@@ -161,7 +161,7 @@ def test_a_page_is_replaced_in_one_step(tmp_path: Path, strict_umask: None) -> N
     assert [entry.name for entry in path.parent.iterdir()] == ["r1.html"]
 
 
-def test_a_page_that_cannot_be_put_leaves_the_old_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failed_replacement_leaves_the_old_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "r1.html"
     files.replace(path, b"old")
 

@@ -23,7 +23,7 @@ def test_defaults_of_nccl_tests() -> None:
     assert job.security_context == {"capabilities": {"add": ["IPC_LOCK"]}}
 
 
-def test_text_of_surveys() -> None:
+def test_text_values_are_converted() -> None:
     job = read({**LEAST, "replicas": "4", "sizes": {"begin": 8192, "factor": "4"}, "check": "no", "environment": {"HCCL_BUFFSIZE": 300}})
     assert (job.replicas, job.options.begin, job.options.factor, job.options.check, job.environment) == (4, "8192", 4, False, {"HCCL_BUFFSIZE": "300"})
 
@@ -31,11 +31,11 @@ def test_text_of_surveys() -> None:
 @pytest.mark.parametrize(("changes", "message"), [
     ({"image": ""}, "image is missing"),
     ({"tool": "osu"}, "tool is 'osu'"),
-    ({"ndoes": []}, "unknown variable: ndoes"),
-    ({"gpus_per_process": 2}, "unknown variable: gpus_per_process"),
-    ({"replicas": 0}, "neither nodes nor replicas say how many pods take part"),
-    ({"nodes": ["a"]}, "replicas is 2, but nodes names 1"),
-    ({"nodes": ["a", "a"]}, "nodes names one twice"),
+    ({"ndoes": []}, "unknown keys: ndoes"),
+    ({"gpus_per_process": 2}, "unknown keys: gpus_per_process"),
+    ({"replicas": 0}, "the number of pods is unknown: neither nodes nor replicas is given"),
+    ({"nodes": ["a"]}, "replicas is 2, but nodes has 1 names"),
+    ({"nodes": ["a", "a"]}, "nodes has a duplicate"),
     ({"nodes": "a"}, "nodes is 'a', it must be a list"),
     ({"replicas": "two"}, "replicas is 'two', it must be a whole number"),
     ({"timeout": True}, "timeout is True, it must be a whole number"),
@@ -45,18 +45,18 @@ def test_text_of_surveys() -> None:
     ({"queue": ["x"]}, "queue is ['x'], it must be text"),
     ({"mpi": "intel"}, "mpi is 'intel'"),
     ({"sizes": {"from": 1}}, "sizes must be a dictionary with begin, end and factor"),
-    ({"operation": "sendrecv"}, "operation is sendrecv, which hccl_test does not know"),
-    ({"data_type": "float"}, "data_type is float, which hccl_test does not know"),
+    ({"operation": "sendrecv"}, "operation is sendrecv, which hccl_test does not support"),
+    ({"data_type": "float"}, "data_type is float, which hccl_test does not support"),
     ({"root": 16}, "root is 16, but the ranks are 0 to 15"),
-    ({"environment": {"LD_PRELOAD": "x"}}, "environment: LD_PRELOAD is not passed on"),
-    ({"environment": {"HCCL_IF_IP": "10.0.0.1"}}, "environment: HCCL_IF_IP is the address of one host, and all ranks would get it"),
+    ({"environment": {"LD_PRELOAD": "x"}}, "environment: LD_PRELOAD is not allowed"),
+    ({"environment": {"HCCL_IF_IP": "10.0.0.1"}}, "environment: HCCL_IF_IP would give all ranks the address of one host"),
 ])
-def test_refused(changes: "dict[str, object]", message: str) -> None:
+def test_invalid_settings_are_refused(changes: "dict[str, object]", message: str) -> None:
     with pytest.raises(InputError) as caught:
         read({**LEAST, **changes})
     assert caught.value.message == message
 
 
-def test_no_dictionary() -> None:
+def test_settings_must_be_a_dictionary() -> None:
     with pytest.raises(InputError, match="must be a dictionary of variables, not str"):
         read("image")

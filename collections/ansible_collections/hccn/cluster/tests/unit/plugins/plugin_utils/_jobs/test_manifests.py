@@ -36,7 +36,7 @@ def test_the_filters_have_their_names() -> None:
     assert {name: function.__wrapped__ for name, function in found.items()} == {"volcano_job": volcano_job, "mpi_job": mpi_job}
 
 
-def test_volcano_job() -> None:
+def test_the_manifest_of_a_volcano_job() -> None:
     planned = volcano_job(LEAST)
     assert {key: planned[key] for key in planned if key != "objects"} == {
         "api_version": "batch.volcano.sh/v1alpha1", "kind": "Job", "name": "check-1", "namespace": "lab", "replicas": 2, "deadline": 960, "problems": []}
@@ -53,7 +53,7 @@ def test_volcano_job() -> None:
     assert master["template"]["metadata"]["labels"] == {**LABELS, "hccn.cluster/role": "launcher"}
 
 
-def test_what_volcanos_master_runs() -> None:
+def test_the_volcano_master_runs_mpirun() -> None:
     container = templates(volcano_job(LEAST))[0]["containers"][0]
     assert container["command"][:2] == ["/bin/sh", "-c"]
     assert container["command"][3:9] == ["launch", "/etc/volcano/mpiworker.host", ":8", "300", "/tmp/hccn-hostfile", SSH]
@@ -71,7 +71,7 @@ def test_open_mpi_under_volcano() -> None:
     assert values(container) == {"HCCL_BUFFSIZE": "300", "MPIEXEC_TIMEOUT": "600", "PRTE_MCA_plm_ssh_args": SSH, "HCCN_POD_IP": "status.podIP"}
 
 
-def test_mpi_job() -> None:
+def test_the_manifest_of_an_mpi_job() -> None:
     planned = mpi_job(LEAST)
     spec = planned["objects"][0]["spec"]
     assert (planned["api_version"], planned["kind"], planned["problems"]) == ("kubeflow.org/v2beta1", "MPIJob", [])
@@ -84,13 +84,13 @@ def test_mpi_job() -> None:
     assert [spec["mpiReplicaSpecs"][role]["replicas"] for role in ("Launcher", "Worker")] == [1, 2]
 
 
-def test_open_mpi_takes_the_operators_hosts() -> None:
+def test_open_mpi_uses_the_hosts_of_the_operator() -> None:
     command = templates(mpi_job({**LEAST, "mpi": "openmpi"}))[0]["containers"][0]["command"]
     assert command[:8] == ["mpirun", "--mca", "plm_rsh_args", SSH, "--allow-run-as-root", "-x", "LD_LIBRARY_PATH", "-n"]
 
 
 @pytest.mark.parametrize("make", [volcano_job, mpi_job])
-def test_the_worker(make: Any) -> None:
+def test_the_manifest_of_a_worker(make: Any) -> None:
     launcher, worker = templates(make(LEAST))
     container = worker["containers"][0]
     assert container["command"][3:] == ["worker", "/usr/sbin/sshd", "22"]
@@ -114,7 +114,7 @@ def test_the_worker(make: Any) -> None:
 
 
 @pytest.mark.parametrize("make", [volcano_job, mpi_job])
-def test_everything_that_can_be_said(make: Any) -> None:
+def test_all_settings_appear_in_the_manifest(make: Any) -> None:
     planned = make({
         **LEAST, "nodes": None, "replicas": 4, "one_per_node": False, "host_network": True, "resource": "huawei.com/npu", "devices_per_pod": 4,
         "resources": {"memory": "64Gi", "rdma/hca": 1}, "labels": {"ring-controller.atlas": "ascend-npu"}, "annotations": {"huawei.com/schedule_policy": "x"},
@@ -153,7 +153,7 @@ def test_nccl_tests_in_the_path_of_the_image() -> None:
 
 
 @pytest.mark.parametrize("make", [volcano_job, mpi_job])
-def test_bad_input_is_one_sentence(make: Any) -> None:
+def test_invalid_input_is_one_sentence(make: Any) -> None:
     with pytest.raises(AnsibleFilterError) as caught:
         make({"image": "x"})
-    assert str(caught.value).endswith("_job: neither nodes nor replicas say how many pods take part (give one of them)")
+    assert str(caught.value).endswith("_job: the number of pods is unknown: neither nodes nor replicas is given (give one of them)")

@@ -68,47 +68,47 @@ def add_mount(**mount: Any) -> Callable[[Any], None]:
     (setter("minAvailable", 4), "min_available", "minAvailable is 4, but all tasks together have 3 replicas"),
     (setter("tasks", 1, "minAvailable", 3), "min_available", "minAvailable is 3, but the task has 2 replicas"),
     (no_mpi, "tasks", "there is no task"),
-    (rename_master, "mpi_master", "the mpi plugin's master task is mpimaster, and there is no such task"),
-    (rename_worker, "mpi_worker", "the mpi plugin's worker task is mpiworker, and there is no such task"),
+    (rename_master, "mpi_master", "the mpi plugin has mpimaster as its master task, which does not exist"),
+    (rename_worker, "mpi_worker", "the mpi plugin has mpiworker as its worker task, which does not exist"),
     (same_name, "task_name", "there are two tasks mpimaster"),
     (setter("plugins", "ringsconfigmap", []), "plugin", "Volcano has no plugin ringsconfigmap"),
-    (setter("plugins", "ssh", "--port=22"), "plugin", "the arguments of plugin ssh are no list of texts"),
-    (setter("queue", "Not_a_queue"), "queue", "'Not_a_queue' is no name of a queue"),
+    (setter("plugins", "ssh", "--port=22"), "plugin", "the arguments of plugin ssh are not a list of strings"),
+    (setter("queue", "Not_a_queue"), "queue", "'Not_a_queue' is not a queue name"),
     (add_policy(event="PodExploded", action="AbortJob"), "policy", "Volcano has no event PodExploded"),
     (add_policy(event="TaskFailed", action="Explode"), "policy", "Volcano has no action Explode"),
-    (add_policy(event="PodFailed", action="RestartJob"), "policy", "PodFailed has a policy already"),
-    (add_policy(event="*", action="RestartJob"), "policy", "beside the event * there can be no other"),
-    (add_policy(event="TaskFailed", exitCode=3, action="RestartJob"), "policy", "a policy names either events or an exit code"),
-    (add_policy(action="RestartJob"), "policy", "a policy names either events or an exit code"),
-    (add_policy(exitCode=0, action="RestartJob"), "policy", "0 is no exit code of a policy"),
+    (add_policy(event="PodFailed", action="RestartJob"), "policy", "PodFailed already has a policy"),
+    (add_policy(event="*", action="RestartJob"), "policy", "the event * must be the only one"),
+    (add_policy(event="TaskFailed", exitCode=3, action="RestartJob"), "policy", "a policy must have either events or an exit code"),
+    (add_policy(action="RestartJob"), "policy", "a policy must have either events or an exit code"),
+    (add_policy(exitCode=0, action="RestartJob"), "policy", "a policy must not have exit code 0"),
     (setter("tasks", 0, "policies", [{"events": ["Nothing"], "action": "AbortJob"}]), "policy", "Volcano has no event Nothing"),
-    (setter("volumes", [{"mountPath": "/a"}, {"mountPath": "/a"}]), "job_volume", "mountPath '/a' is missing or there twice"),
-    (setter("volumes", [{"volumeClaimName": "x"}]), "job_volume", "mountPath None is missing or there twice"),
+    (setter("volumes", [{"mountPath": "/a"}, {"mountPath": "/a"}]), "job_volume", "mountPath '/a' is missing or a duplicate"),
+    (setter("volumes", [{"volumeClaimName": "x"}]), "job_volume", "mountPath None is missing or a duplicate"),
     (setter("tasks", 0, "template", "spec", "nodeName", None), "null", "spec.tasks[0].template.spec.nodeName has no value"),
-    (lambda spec: container(spec).update(name="Worker"), "container_name", "'Worker' is no name: it must be an RFC 1123 label"),
+    (lambda spec: container(spec).update(name="Worker"), "container_name", "'Worker' is not a valid name: it must be an RFC 1123 label"),
     (lambda spec: container(spec).update(image=""), "image", "there is no image"),
     (setter("tasks", 1, "template", "spec", "containers", []), "containers", "there is no container"),
-    (add_volume(name="huawei.com/npu-config", emptyDir={}), "volume_name", "'huawei.com/npu-config' is no name: it must be an RFC 1123 label"),
-    (add_volume(name="shm", emptyDir={}), "volume_name", "'shm' is there twice"),
-    (add_volume(name="x", hostPath={"path": "x"}), "host_path", "'x' is no path of the host"),
+    (add_volume(name="huawei.com/npu-config", emptyDir={}), "volume_name", "'huawei.com/npu-config' is not a valid name: it must be an RFC 1123 label"),
+    (add_volume(name="shm", emptyDir={}), "volume_name", "'shm' occurs twice"),
+    (add_volume(name="x", hostPath={"path": "x"}), "host_path", "'x' is not an absolute path of the host"),
     (add_volume(name="x", hostPath={"path": "/x", "type": "Folder"}), "host_path", "type 'Folder' is not known"),
     (add_mount(name="nowhere", mountPath="/n"), "mount", "there is no volume 'nowhere'"),
-    (add_mount(name="shm", mountPath="/dev/shm"), "mount", "'/dev/shm' is no mount path, or is there twice"),
-    (lambda spec: container(spec)["env"].append({"name": "1X", "value": "y"}), "env", "'1X': 'y' is no environment variable"),
-    (lambda spec: container(spec)["env"].append({"name": "X", "value": 1}), "env", "'X': 1 is no environment variable"),
-    (lambda spec: container(spec)["ports"].append({"containerPort": 70000}), "port", "70000 is no port"),
-    (lambda spec: container(spec)["resources"]["limits"].update({"cpu": 8}), "quantity", "8 is no quantity"),
-    (lambda spec: container(spec)["resources"]["limits"].update({"cpu": "8 cores"}), "quantity", "'8 cores' is no quantity"),
-    (lambda spec: container(spec)["resources"]["limits"].update({"a/b/c": "8"}), "resource_name", "'a/b/c' is no name of a resource"),
+    (add_mount(name="shm", mountPath="/dev/shm"), "mount", "'/dev/shm' is not a mount path, or occurs twice"),
+    (lambda spec: container(spec)["env"].append({"name": "1X", "value": "y"}), "env", "'1X': 'y' is not a valid environment variable"),
+    (lambda spec: container(spec)["env"].append({"name": "X", "value": 1}), "env", "'X': 1 is not a valid environment variable"),
+    (lambda spec: container(spec)["ports"].append({"containerPort": 70000}), "port", "70000 is not a port"),
+    (lambda spec: container(spec)["resources"]["limits"].update({"cpu": 8}), "quantity", "8 is not a quantity"),
+    (lambda spec: container(spec)["resources"]["limits"].update({"cpu": "8 cores"}), "quantity", "'8 cores' is not a quantity"),
+    (lambda spec: container(spec)["resources"]["limits"].update({"a/b/c": "8"}), "resource_name", "'a/b/c' is not a resource name"),
     (lambda spec: container(spec)["resources"]["requests"].update({"huawei.com/Ascend910": "4"}), "overcommit",
      "devices cannot be shared: request 4, limit 8"),
-    (setter("tasks", 1, "template", "metadata", "labels", {"a b": "x"}), "label_key", "'a b' is no key of a label"),
-    (setter("tasks", 1, "template", "metadata", "labels", {"a": 1}), "label_value", "1 is no value of a label"),
-    (setter("tasks", 1, "template", "metadata", "annotations", {"a": 1}), "annotation", "'a': 1 is no annotation"),
-    (setter("tasks", 1, "template", "spec", "nodeSelector", {"a b": "x"}), "label_key", "'a b' is no key of a label"),
+    (setter("tasks", 1, "template", "metadata", "labels", {"a b": "x"}), "label_key", "'a b' is not a label key"),
+    (setter("tasks", 1, "template", "metadata", "labels", {"a": 1}), "label_value", "1 is not a label value"),
+    (setter("tasks", 1, "template", "metadata", "annotations", {"a": 1}), "annotation", "'a': 1 is not a valid annotation"),
+    (setter("tasks", 1, "template", "spec", "nodeSelector", {"a b": "x"}), "label_key", "'a b' is not a label key"),
     (setter("tasks", 1, "template", "spec", "restartPolicy", "Sometimes"), "restart_policy", "restartPolicy Sometimes is not known"),
 ])
-def test_volcano(change: Callable[[Any], None], rule: str, message: str) -> None:
+def test_violations_of_volcano_rules_are_reported(change: Callable[[Any], None], rule: str, message: str) -> None:
     job = copy.deepcopy(VOLCANO)
     change(job["spec"])
     found = volcano_rules.problems(job)
@@ -137,31 +137,31 @@ def test_labels_of_the_job_itself() -> None:
     assert [(problem["rule"], problem["where"]) for problem in found][:2] == [("namespace", "metadata.namespace"), ("label_value", "metadata.labels.a")]
 
 
-def test_a_task_without_a_name() -> None:
+def test_a_task_without_a_name_is_reported() -> None:
     job = copy.deepcopy(VOLCANO)
     del job["spec"]["plugins"]["mpi"]
     job["spec"]["tasks"][1]["name"] = "The_workers"
     assert [problem.rule for problem in volcano_rules.problems(job)] == ["task_name", "pod_name"]
 
 
-def test_nothing_at_all() -> None:
+def test_an_empty_job_is_reported() -> None:
     assert [problem.rule for problem in volcano_rules.problems({})] == ["job_name", "namespace", "queue", "tasks"]
     assert [problem.rule for problem in mpi_rules.problems({})] == ["job_name", "namespace", "slots", "launcher", "workers", "pod_name"]
 
 
 @pytest.mark.parametrize(("change", "rule", "message"), [
     (setter("slotsPerWorker", 0), "slots", "slotsPerWorker is 0"),
-    (setter("mpiImplementation", "MVAPICH"), "implementation", "MPI Operator does not know MVAPICH"),
-    (setter("runPolicy", "cleanPodPolicy", "Some"), "clean_pods", "MPI Operator does not know Some"),
+    (setter("mpiImplementation", "MVAPICH"), "implementation", "MPI Operator does not support MVAPICH"),
+    (setter("runPolicy", "cleanPodPolicy", "Some"), "clean_pods", "MPI Operator does not support Some"),
     (setter("runPolicy", "backoffLimit", -1), "negative", "backoffLimit is -1"),
     (setter("runPolicy", "schedulingPolicy", "minAvailable", 4), "min_available", "minAvailable is 4, but there are 3 pods"),
     (setter("mpiReplicaSpecs", "Launcher", "replicas", 2), "launcher", "there must be one launcher"),
-    (setter("mpiReplicaSpecs", "Worker", "restartPolicy", "Always"), "restart_policy", "restartPolicy Always is not taken"),
+    (setter("mpiReplicaSpecs", "Worker", "restartPolicy", "Always"), "restart_policy", "restartPolicy Always is not allowed"),
     (setter("runPolicy", "managedBy", None), "null", "spec.runPolicy.managedBy has no value"),
     (lambda spec: spec["mpiReplicaSpecs"]["Worker"]["template"]["spec"]["volumes"].append({"name": "Ü"}), "volume_name",
-     "'Ü' is no name: it must be an RFC 1123 label"),
+     "'Ü' is not a valid name: it must be an RFC 1123 label"),
 ])
-def test_mpi_job(change: Callable[[Any], None], rule: str, message: str) -> None:
+def test_violations_of_mpi_operator_rules_are_reported(change: Callable[[Any], None], rule: str, message: str) -> None:
     job = copy.deepcopy(MPI)
     change(job["spec"])
     assert [(problem.rule, problem.message) for problem in mpi_rules.problems(job)] == [(rule, message)]

@@ -17,7 +17,7 @@ def made(**more: Any) -> list[dict[str, Any]]:
     return runner_pods({**LEAST, **more})["objects"]
 
 
-def test_one_pod_a_node() -> None:
+def test_there_is_one_pod_per_node() -> None:
     planned = runner_pods({**LEAST, "hosts": ["n1", "n2"], "name": "f", "namespace": "lab"})
     assert (planned["pods"], planned["container"], planned["namespace"], planned["deadline"], planned["problems"]) == (
         {"n1": "f-0", "n2": "f-1"}, "runner", "lab", 7200, [])
@@ -44,7 +44,7 @@ def test_one_pod_a_node() -> None:
     assert "schedulerName" not in spec
 
 
-def test_a_queue_of_volcano() -> None:
+def test_a_queue_adds_a_pod_group() -> None:
     group, first, _second = made(name="f", queue="checks", priority_class="high")
     assert (group["apiVersion"], group["kind"], group["spec"]) == (
         "scheduling.volcano.sh/v1beta1", "PodGroup", {"minMember": 1, "queue": "checks", "priorityClassName": "high"})
@@ -52,7 +52,7 @@ def test_a_queue_of_volcano() -> None:
     assert (first["spec"]["schedulerName"], first["spec"]["priorityClassName"]) == ("volcano", "high")
 
 
-def test_everything_else_is_a_variable() -> None:
+def test_all_settings_appear_in_the_manifest() -> None:
     spec = made(resource="huawei.com/npu", devices_per_pod="16", resources={"memory": "8Gi"}, host_network=False, node_selector={"a": "b"},
                 tolerations=[{"operator": "Exists"}], security_context={"privileged": True}, service_account="checker", image_pull_secrets=["registry"],
                 mounts=[{"host_path": "/opt/driver"}], state_dir="/srv/hccn", lifetime=60, scheduler="mine", labels={"x": "y"})[0]["spec"]
@@ -66,12 +66,12 @@ def test_everything_else_is_a_variable() -> None:
 
 
 @pytest.mark.parametrize(("more", "sentence"), [
-    ({"image": ""}, "image is missing"), ({"nodes": []}, "nodes is empty"), ({"nodes": ["a", "a"]}, "nodes names one twice"),
-    ({"hosts": ["n1"]}, "hosts has 1 names for 2 nodes"), ({"hosts": ["n1", "n1"]}, "hosts names one twice"), ({"lifetime": 0}, "lifetime is 0"),
-    ({"state_dir": "x"}, "state_dir 'x' is no absolute path"), ({"operation": "all_reduce"}, "unknown variable: operation"),
+    ({"image": ""}, "image is missing"), ({"nodes": []}, "nodes is empty"), ({"nodes": ["a", "a"]}, "nodes has a duplicate"),
+    ({"hosts": ["n1"]}, "hosts has 1 names for 2 nodes"), ({"hosts": ["n1", "n1"]}, "hosts has a duplicate"), ({"lifetime": 0}, "lifetime is 0"),
+    ({"state_dir": "x"}, "state_dir 'x' is not an absolute path"), ({"operation": "all_reduce"}, "unknown keys: operation"),
     ({"host_network": "maybe"}, "host_network is 'maybe', it must be true or false"),
 ])
-def test_refused(more: dict[str, Any], sentence: str) -> None:
+def test_invalid_settings_are_refused(more: dict[str, Any], sentence: str) -> None:
     with pytest.raises(AnsibleFilterError, match=sentence):
         made(**more)
 
@@ -81,9 +81,9 @@ def test_refused(more: dict[str, Any], sentence: str) -> None:
     ({"mounts": [{"name": "huawei.com/x", "host_path": "/x"}]}, "volume_name"), ({"resources": {"memory": "many"}}, "quantity"),
     ({"name": "f" * 63}, "pod_name"),
 ])
-def test_what_the_cluster_would_refuse_is_told(more: dict[str, Any], rule: str) -> None:
+def test_violations_of_cluster_rules_are_reported(more: dict[str, Any], rule: str) -> None:
     assert rule in {problem["rule"] for problem in runner_pods({**LEAST, **more})["problems"]}
 
 
-def test_a_pod_ends_at_once_when_it_is_deleted() -> None:
+def test_a_deleted_pod_ends_at_once() -> None:
     assert "trap 'exit 0' TERM" in runners.WAIT_SCRIPT

@@ -23,7 +23,7 @@ def test_workers_are_ordered_by_their_number():
     assert made["placed"] is True
 
 
-def test_workers_that_are_gone_are_named_after_their_nodes():
+def test_deleted_workers_are_derived_from_the_nodes():
     assert found(pod("w-0", node="x"))["workers"] == [{"name": "worker-0", "node": "worker-0"}, {"name": "worker-1", "node": "worker-1"}]
     assert found(nodes=["a"])["workers"] == [{"name": "worker-0", "node": "a"}, {"name": "worker-1", "node": "worker-1"}]
 
@@ -38,7 +38,7 @@ def test_workers_that_are_gone_are_named_after_their_nodes():
     # The launcher may have been started again.
     ((pod("l-1", "launcher", phase="Failed"), pod("l-2", "launcher")), False),
 ])
-def test_placed(pods, placed):
+def test_a_job_is_placed_when_all_pods_have_a_node(pods, placed):
     assert found(*pods)["placed"] is placed
 
 
@@ -55,20 +55,20 @@ def test_the_phase_of_a_job(status, phase):
     assert (made["phase"], made["ended"]) == (phase, phase in ENDS)
 
 
-def test_problems():
+def test_a_job_that_did_not_complete_has_a_problem():
     placed = (pod("w-0", node="a"), pod("w-1", node="b"))
     waits = [{"type": "PodScheduled", "status": "False", "message": "0/2 nodes are available"}, {"type": "Ready", "status": "True", "message": "x"},
              {"type": "Other", "status": "False"}]
     assert found(*placed, job={"status": {"state": {"phase": "Completed"}}})["problem"] == ""
     assert found(*placed, job={"status": {"state": {"phase": "Aborted"}}})["problem"] == "The job check-1 is Aborted."
     assert found(pod("w-0", conditions=waits), pod("w-1", conditions=[*waits, {"status": "Unknown", "message": "later"}]))["problem"] == (
-        "The job check-1 is Pending, its pods were not placed: 0/2 nodes are available; later.")
-    assert found()["problem"] == "The job check-1 is Pending, its pods were not placed: no reason given."
+        "The job check-1 is Pending, its pods were not scheduled: 0/2 nodes are available; later.")
+    assert found()["problem"] == "The job check-1 is Pending, its pods were not scheduled: no reason given."
 
 
 @pytest.mark.parametrize("odd", [{}, {"failed": True, "msg": "x"}, {"resources": None}, {"resources": ["x", {}, {"metadata": None, "status": 5, "spec": []}]}])
-def test_an_odd_answer(odd):
+def test_a_malformed_answer_is_tolerated(odd):
     assert job_state(odd, odd, PLANNED) == {
         "placed": False, "phase": "Pending", "ended": False,
         "workers": [{"name": "worker-0", "node": "worker-0"}, {"name": "worker-1", "node": "worker-1"}],
-        "problem": "The job check-1 is Pending, its pods were not placed: no reason given."}
+        "problem": "The job check-1 is Pending, its pods were not scheduled: no reason given."}

@@ -19,12 +19,12 @@ def only(subnet):
     ({"cidr": "10.0.0.0/24", "gateway": "10.0.0.254"}, "255.255.255.0", "10.0.0.1 to 10.0.0.253", 253),
     ({"cidr": "10.0.0.0/24", "first": "10.0.0.10", "last": "10.0.0.19"}, "255.255.255.0", "10.0.0.10 to 10.0.0.19", 10),
 ])
-def test_which_addresses_are_for_npus(subnet, netmask, addresses, size):
+def test_range_of_addresses_for_npus(subnet, netmask, addresses, size):
     pool = only(subnet)
     assert (pool.netmask, pool.range(), pool.size, pool.gateway_inside()) == (netmask, addresses, size, False)
 
 
-def test_what_a_device_is_to_be_set_to():
+def test_settings_of_a_device():
     assert only("10.0.0.0/24").settings(4) == {"address": "10.0.0.5", "netmask": "255.255.255.0"}
     assert only({"cidr": "10.0.0.0/24", "gateway": "10.0.0.1"}).settings(0) == {
         "address": "10.0.0.2", "netmask": "255.255.255.0", "gateway": "10.0.0.1", "netdetect": "10.0.0.1"}
@@ -38,28 +38,28 @@ def test_what_a_device_is_to_be_set_to():
     ({"cidr": "10.0.0.0/24", "gateway": "10.0.0.100", "last": "10.0.0.99"}, False),
     ({"cidr": "10.0.0.0/24", "gateway": "10.0.0.100", "first": "10.0.0.101"}, False),
 ])
-def test_a_gateway_among_the_addresses_for_npus(subnet, inside):
+def test_a_gateway_among_the_addresses_is_detected(subnet, inside):
     assert only(subnet).gateway_inside() is inside
 
 
-def seats(subnets, devices, per_host):
+def slots(subnets, devices, per_host):
     made = make_pools(subnets)
     return [(made.index(place.pool), place.slot, place.block) if place else None for place in (pool_slot(made, device, per_host) for device in devices)]
 
 
-def test_subnets_that_name_no_devices_are_shared_out_in_turn():
-    assert seats(["10.0.0.0/24"], range(4), 8) == [(0, 0, 8), (0, 1, 8), (0, 2, 8), (0, 3, 8)]
-    assert seats(["10.0.%d.0/24" % number for number in range(4)], [0, 3, 4, 7], 8) == [(0, 0, 2), (3, 0, 2), (0, 1, 2), (3, 1, 2)]
-    assert seats(["10.0.0.0/24", "10.0.1.0/24"], [0, 1, 14, 15], 16) == [(0, 0, 8), (1, 0, 8), (0, 7, 8), (1, 7, 8)]
-    assert seats(["10.0.0.0/24", "10.0.1.0/24", "10.0.2.0/24"], [0, 7], 8) == [(0, 0, 3), (1, 2, 3)]
+def test_devices_take_subnets_in_turn():
+    assert slots(["10.0.0.0/24"], range(4), 8) == [(0, 0, 8), (0, 1, 8), (0, 2, 8), (0, 3, 8)]
+    assert slots(["10.0.%d.0/24" % number for number in range(4)], [0, 3, 4, 7], 8) == [(0, 0, 2), (3, 0, 2), (0, 1, 2), (3, 1, 2)]
+    assert slots(["10.0.0.0/24", "10.0.1.0/24"], [0, 1, 14, 15], 16) == [(0, 0, 8), (1, 0, 8), (0, 7, 8), (1, 7, 8)]
+    assert slots(["10.0.0.0/24", "10.0.1.0/24", "10.0.2.0/24"], [0, 7], 8) == [(0, 0, 3), (1, 2, 3)]
 
 
-def test_subnets_that_name_their_devices():
+def test_subnets_may_name_their_devices():
     subnets = [{"cidr": "10.0.0.0/24", "devices": ["4-5", 0]}, {"cidr": "10.0.1.0/24", "rail": 1}, {"cidr": "10.0.2.0/24", "devices": [2]}]
-    assert seats(subnets, range(6), 8) == [(0, 2, 3), (1, 0, 1), (2, 0, 1), None, (0, 0, 3), (0, 1, 3)]
+    assert slots(subnets, range(6), 8) == [(0, 2, 3), (1, 0, 1), (2, 0, 1), None, (0, 0, 3), (0, 1, 3)]
 
 
-@pytest.mark.parametrize(("subnets", "said"), [
+@pytest.mark.parametrize(("subnets", "message"), [
     ("10.0.0.0/24", "subnets is not a list of subnets such as 10.78.0.0/16"),
     ([], "subnets is not a list of subnets such as 10.78.0.0/16"),
     (["10.0.0.0"], "subnets[0].cidr: '10.0.0.0' is not an IPv4 subnet such as 10.78.0.0/16"),
@@ -68,7 +68,7 @@ def test_subnets_that_name_their_devices():
     ([{"gateway": "10.0.0.1"}], "subnets[0].cidr: None is not an IPv4 subnet such as 10.78.0.0/16"),
     (["10.0.0.7/24"], "subnets[0].cidr: 10.0.0.7/24 is an address in a subnet"),
     ([{"cidr": "10.0.0.0/24", "netmask": "x", "gw": "y"}], "subnets[0]: gw, netmask is not known"),
-    ([{"cidr": "10.0.0.0/24", "gateway": "10.0.1.1"}], "subnets[0].gateway: 10.0.1.1 lies outside 10.0.0.0/24"),
+    ([{"cidr": "10.0.0.0/24", "gateway": "10.0.1.1"}], "subnets[0].gateway: 10.0.1.1 is outside 10.0.0.0/24"),
     ([{"cidr": "10.0.0.0/24", "first": "ten"}], "subnets[0].first: 'ten' is not an IPv4 address"),
     ([{"cidr": "10.0.0.0/24", "netdetect": "ten"}], "subnets[0].netdetect: 'ten' is not an IPv4 address"),
     ([{"cidr": "10.0.0.0/24", "first": "10.0.0.9", "last": "10.0.0.8"}], "subnets[0]: no address is left between its first and its last"),
@@ -77,13 +77,13 @@ def test_subnets_that_name_their_devices():
     ([{"cidr": "10.0.0.0/24", "rail": 1, "devices": [1]}], "subnets[0]: devices and rail are both given"),
     ([{"cidr": "10.0.0.0/24", "devices": ["a"]}], "subnets[0]: devices: 'a' is neither an id, nor a range such as 0-7, nor all alone"),
 ])
-def test_what_is_no_subnet(subnets, said):
+def test_invalid_subnets_are_refused(subnets, message):
     with pytest.raises(InputError) as raised:
         make_pools(subnets)
-    assert raised.value.message == said
+    assert raised.value.message == message
 
 
-def test_a_controller_without_netaddr(monkeypatch):
+def test_a_controller_without_netaddr_is_an_error(monkeypatch):
     monkeypatch.setattr(address_pools, "netaddr", None)
     with pytest.raises(InputError) as raised:
         make_pools(["10.0.0.0/24"])

@@ -46,20 +46,20 @@ SETTINGS_0 = {
 SETTINGS_1 = {"xsfp_reset_max_times": "007"}
 
 
-def told(made):
+def problems_of(made):
     return [(problem["rule"], problem["severity"], problem.get("device"), problem["message"]) for problem in made["problems"]]
 
 
-def test_a_host_as_it_is():
+def test_variables_of_a_configured_host():
     assert adopt(BOTH, file()) == {
         "variables": {"bring_up_tls_state": "disabled", "bring_up_network": [NETWORK_0, NETWORK_1],
                       "bring_up_config": [{"id": 0, "settings": SETTINGS_0}, {"id": 1, "settings": SETTINGS_1}]},
         "problems": []}
 
 
-def test_the_file_stays_as_it_is_with_these_variables():
+def test_the_adopted_variables_change_nothing_in_the_file():
     config = adopt(BOTH, file())["variables"]["bring_up_config"]
-    assert conf.edit(CONF, declare.wishes({"state": "present", "settings": None, "config": config}, ())) == CONF
+    assert conf.edit(CONF, declare.declared_keys({"state": "present", "settings": None, "config": config}, ())) == CONF
 
 
 @pytest.mark.parametrize(("device", "left", "message"), [
@@ -69,23 +69,23 @@ def test_the_file_stays_as_it_is_with_these_variables():
     (npu(1, "10.0.0.11", gateway="10.0.0.2"), None, "gateway is 10.0.0.2 on the device and not set in the file: not taken"),
     (npu(1, "10.0.0.11", netdetect="10.0.0.2"), NETWORK_1, "netdetect is 10.0.0.2 on the device and not set in the file: not taken"),
 ])
-def test_what_differs_is_not_taken(device, left, message):
+def test_values_that_differ_are_not_adopted(device, left, message):
     made = adopt(info(FIRST, device), file())
-    assert told(made) == [("differs", "error", 1, message)]
+    assert problems_of(made) == [("differs", "error", 1, message)]
     assert made["variables"]["bring_up_network"] == [NETWORK_0] + ([left] if left else [])
     assert made["variables"]["bring_up_config"] == [{"id": 0, "settings": SETTINGS_0}, {"id": 1, "settings": SETTINGS_1}]
 
 
-def test_addresses_are_compared_and_not_their_spelling():
+def test_addresses_in_different_notation_are_equal():
     made = adopt(info(npu(0, "10.0.0.1")), file("address_0=10.0.0.1\nnetmask_0=255.255.255.0\nnetdetect_0=0.0.0.0\ntls_enable_0=0\n"))
-    assert told(made) == []
+    assert problems_of(made) == []
     assert made["variables"]["bring_up_network"] == [{"id": 0, "address": "10.0.0.1", "netmask": "255.255.255.0"}]
 
 
-def test_what_could_not_be_read_is_not_compared():
+def test_unread_topics_are_not_compared():
     device = npu(1, None, errors=[{"topic": "address", "code": "timeout", "message": "no answer"}, {"topic": "tls", "message": "no answer"}])
     made = adopt(info(FIRST, device), file())
-    assert told(made) == [("unread", "warning", 1, "address could not be read, so it is not compared with the file: no answer")]
+    assert problems_of(made) == [("unread", "warning", 1, "address could not be read, so it is not compared with the file: no answer")]
     assert made["variables"]["bring_up_network"] == [NETWORK_0]
     assert made["variables"]["bring_up_config"][1] == {"id": 1, "settings": {"address": "10.0.0.11", "netmask": "255.255.255.0", **SETTINGS_1}}
 
@@ -99,34 +99,35 @@ def test_addresses_of_the_950_are_settings_of_the_file_only():
 @pytest.mark.parametrize(("first", "second", "keys", "state", "problems"), [
     (True, True, "11", "enabled", []),
     (False, False, "00", "disabled", []),
-    (True, False, "10", "unchanged", [("tls_differs", "error", None, "the TLS switch is on for NPU 0 and off for the others: not taken")]),
-    (False, False, "01", "unchanged", [("differs", "error", 1, "the TLS switch is off on the device and '1' in the file: not taken")]),
-    (False, True, "0 ", "unchanged", [("differs", "error", 1, "the TLS switch is on on the device and not set in the file: not taken")]),
+    (True, False, "10", "unchanged", [("tls_differs", "error", None, "the TLS flag is on for NPU 0 and off for the others: not taken")]),
+    (False, False, "01", "unchanged", [("differs", "error", 1, "the TLS flag is off on the device and '1' in the file: not taken")]),
+    (False, True, "0 ", "unchanged", [("differs", "error", 1, "the TLS flag is on on the device and not set in the file: not taken")]),
     (None, None, "00", "unchanged", [
-        ("tls_unknown", "warning", None, "the TLS switch of NPU 0, 1 was not read: the query would write tls_enable into hccn.conf")]),
+        ("tls_unknown", "warning", None, "the TLS flag of NPU 0, 1 was not read: the query would write tls_enable into hccn.conf")]),
     (None, False, "01", "unchanged", [
-        ("tls_unknown", "warning", None, "the TLS switch of NPU 0 was not read: the query would write tls_enable into hccn.conf"),
-        ("differs", "error", 1, "the TLS switch is off on the device and '1' in the file: not taken")]),
+        ("tls_unknown", "warning", None, "the TLS flag of NPU 0 was not read: the query would write tls_enable into hccn.conf"),
+        ("differs", "error", 1, "the TLS flag is off on the device and '1' in the file: not taken")]),
 ])
-def test_the_tls_switch(first, second, keys, state, problems):
+def test_the_tls_state_is_adopted_if_device_and_file_agree(first, second, keys, state, problems):
     text = "".join("tls_enable_%d=%s\n" % (device, key) for device, key in enumerate(keys) if key != " ")
     devices = [npu(device, None, tls={"enabled": enabled, "reason": "would_write"}) for device, enabled in enumerate((first, second))]
     made = adopt(info(*devices), file(text))
-    assert (made["variables"], told(made)) == ({"bring_up_tls_state": state, "bring_up_network": [], "bring_up_config": []}, problems)
+    assert (made["variables"], problems_of(made)) == ({"bring_up_tls_state": state, "bring_up_network": [], "bring_up_config": []}, problems)
 
 
-def test_devices_that_were_not_asked_for_tls():
+def test_tls_flags_that_were_not_queried_are_reported():
     device = {"id": 0, "errors": []}
-    assert told(adopt(info(device), file("mtu_0=4200\n"))) == [("tls_unknown", "warning", None, "the TLS switch of NPU 0 was not read: it was not asked for")]
+    assert problems_of(adopt(info(device), file("mtu_0=4200\n"))) == [
+        ("tls_unknown", "warning", None, "the TLS flag of NPU 0 was not read: device_info was not asked for it")]
 
 
-def test_settings_of_devices_that_are_not_there():
+def test_settings_of_absent_devices_are_not_adopted():
     made = adopt(info(FIRST), file())
-    assert told(made) == [("absent_device", "warning", 1, "it is not adopted: this host has no such NPU")]
+    assert problems_of(made) == [("absent_device", "warning", 1, "it is not adopted: the host does not have this NPU")]
     assert [entry["id"] for entry in made["variables"]["bring_up_config"]] == [0]
 
 
-def test_what_hccn_conf_found_is_told_first():
+def test_problems_of_hccn_conf_come_first():
     known = [{"rule": "duplicate_key", "severity": "warning", "message": "twice"}, {"rule": "absent_device", "severity": "warning", "message": "x"}]
     made = adopt(BOTH, file(problems=known, diff={"before": CONF[:-1]}))
     assert made["problems"] == [
@@ -139,24 +140,24 @@ def test_what_hccn_conf_found_is_told_first():
     (("a{%b", "1"), "a{%b_0 is not taken: the inventory would read it as a template"),
     (("address", "10.0.0"), "address_0 is not taken: address: '10.0.0' is not an IPv4 address"),
 ])
-def test_settings_that_the_inventory_must_not_have(setting, message):
+def test_templates_and_invalid_values_are_not_adopted(setting, message):
     config, problems = config_of([{"device": 0, "key": setting[0], "value": setting[1]}, {"device": 0, "key": "mtu", "value": "4200"}])
     assert config == [{"id": 0, "settings": {"mtu": 4200}}]
     assert [(problem.message, problem.device) for problem in problems] == [(message, 0)]
 
 
-def test_of_a_key_that_counts_once_the_first_value_is_taken():
+def test_the_first_value_of_a_repeated_key_is_adopted():
     config, problems = config_of([{"device": 0, "key": "mtu", "value": value} for value in ("4200", "1500")])
     assert (config, problems) == ([{"id": 0, "settings": {"mtu": 4200}}], [])
 
 
-@pytest.mark.parametrize(("info", "file", "said"), [
+@pytest.mark.parametrize(("info", "file", "message"), [
     ({"devices": [], "msg": "no NPU"}, file(), "there is nothing to adopt: device_info returned no device (no NPU)"),
-    ({"failed": True}, file(), "this is no result of device_info: it has no devices (give what the task registered)"),
-    (BOTH, {"msg": "x"}, "this is no result of hccn_conf: it has no settings (give what the task registered)"),
-    (BOTH, None, "this is no result of hccn_conf: it has no settings (give what the task registered)"),
+    ({"failed": True}, file(), "this is not a result of device_info: it has no devices (pass the registered result of the task)"),
+    (BOTH, {"msg": "x"}, "this is not a result of hccn_conf: it has no settings (pass the registered result of the task)"),
+    (BOTH, None, "this is not a result of hccn_conf: it has no settings (pass the registered result of the task)"),
 ])
-def test_results_that_are_none(info, file, said):
+def test_invalid_results_are_refused(info, file, message):
     with pytest.raises(InputError) as raised:
         adopt(info, file)
-    assert raised.value.sentence() == said
+    assert raised.value.sentence() == message

@@ -9,17 +9,17 @@ import pytest
 from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.edge_coloring import color_edges
 
 
-def test_a_triangle_needs_three():
+def test_a_triangle_needs_three_colors():
     assert color_edges([("a", "b"), ("b", "c"), ("c", "a")]) == [0, 1, 2]
 
 
-def test_a_path_needs_two_and_the_larger_comes_first():
+def test_a_path_needs_two_colors_and_the_larger_comes_first():
     assert color_edges([(1, 2), (2, 3), (3, 4)]) == [0, 1, 0]
     assert color_edges([]) == []
 
 
 @pytest.mark.parametrize("seed", range(60))
-def test_at_most_one_more_than_the_largest_degree(seed):
+def test_colors_are_at_most_one_more_than_the_largest_degree(seed):
     generator = random.Random(seed)
     edges = [edge for edge in combinations(range(generator.randint(2, 24)), 2) if generator.random() < 0.2 + seed / 70]
     generator.shuffle(edges)

@@ -22,17 +22,17 @@ def ends(rounds):
 
 
 def measured(plan, bad):
-    """The states of all pairs of a plan in which these ends are bad."""
+    """Return the states of all pairs of a plan in which these NPUs are bad."""
     return {name: "good" if not bad & set(pair) else "missing" if sum(end[1] for end in pair) % 3 else "bad" for name, pair in pairs_of(plan)}
 
 
 def four(states):
-    """Pairs n0-n1, n2-n3, n4-n5 with states."""
+    """Return a plan of the pairs n0-n1, n2-n3 and n4-n5, and their states."""
     plan = make_plan(hosts(6), pairs=[["n0", "n1"], ["n2", "n3"], ["n4", "n5"]])
     return plan, dict(zip(("p0001", "p0002", "p0003"), states))
 
 
-def test_each_end_of_a_bad_pair_meets_a_proven_one_of_its_own():
+def test_each_npu_of_a_bad_pair_meets_a_proven_partner():
     plan, states = four(["good", "bad", "good"])
     (only,) = isolation_rounds(plan, states, seed=1)
     assert [entry["id"] for entry in only] == ["p0004", "p0005"]
@@ -45,7 +45,7 @@ def test_each_end_of_a_bad_pair_meets_a_proven_one_of_its_own():
     assert isolation_rounds(whole, {**states, "p0004": "missing", "p0005": "bad"}) == []
 
 
-def test_more_rounds_where_proven_ends_are_few():
+def test_few_proven_npus_need_more_rounds():
     plan, states = four(["bad", "good", "missing"])
     rounds = ends(isolation_rounds(plan, states))
     assert [len(one) for one in rounds] == [2, 2]
@@ -54,11 +54,11 @@ def test_more_rounds_where_proven_ends_are_few():
 
 
 @pytest.mark.parametrize("states", [["good", "good", "good"], ["bad", "bad", "missing"], []])
-def test_nothing_to_do_or_nobody_to_do_it_with(states):
+def test_without_bad_pairs_or_proven_npus_there_are_no_rounds(states):
     assert isolation_rounds(*four(states)) == []
 
 
-def test_rails_are_worked_at_the_same_time():
+def test_rails_are_measured_at_the_same_time():
     plan = make_plan(hosts(4, 2), pairs=[["n0", "n1"], ["n2", "n3"]])
     bad = {("n0", 0), ("n0", 1), ("n2", 1)}
     rounds = isolation_rounds(plan, measured(plan, bad), seed=2)
@@ -66,14 +66,14 @@ def test_rails_are_worked_at_the_same_time():
     assert all(source[1] == target[1] for one in ends(rounds) for source, target in one)
 
 
-def test_a_proven_one_on_the_same_leaf_is_preferred():
+def test_a_proven_partner_on_the_same_leaf_is_preferred():
     given = [{**entry, "leaf": "leaf-%d" % (number // 4)} for number, entry in enumerate(hosts(8))]
     plan = make_plan(given, pairs=[["n0", "n4"], ["n1", "n5"], ["n2", "n6"], ["n3", "n7"]])
     (only,) = ends(isolation_rounds(plan, measured(plan, {("n0", 0)})))
     assert [{int(name[1:]) // 4 for name, _device in pair} for pair in only] in ([{0}, {1}], [{1}, {0}])
 
 
-def test_the_host_that_rested_is_looked_at_in_quick():
+def test_a_host_without_pair_is_measured_in_quick():
     plan = make_plan(hosts(5), seed=3, adaptive=True)
     states = dict.fromkeys(("p0001", "p0002"), "good")
     met = {name for one in ends(plan["rounds"]) for pair in one for name, _device in pair}
@@ -82,7 +82,7 @@ def test_the_host_that_rested_is_looked_at_in_quick():
     assert {name for name, _device in only[0]} - met == set(plan["hosts"]) - met
 
 
-def test_states_that_are_none():
+def test_invalid_states_are_refused():
     plan, states = four(["good", "slow", "good"])
     with pytest.raises(InputError) as raised:
         isolation_rounds(plan, states)
@@ -90,7 +90,7 @@ def test_states_that_are_none():
 
 
 def isolated(count, devices, share, seed, whole):
-    """The rounds that it takes until every bad end is named, and nobody else."""
+    """Return the number of rounds until exactly the bad NPUs are named."""
     generator = random.Random(seed)
     names = ["n%d" % number for number in range(count)]
     if whole:
@@ -118,7 +118,7 @@ def isolated(count, devices, share, seed, whole):
 
 
 def quarter(seed):
-    """The rounds for a trial of that seed, with at most a quarter of bad ends."""
+    """Return the number of rounds for a trial with this seed, in which at most a quarter of the NPUs is bad."""
     count, devices = ((64, 2), (65, 1), (96, 1), (128, 1), (97, 2))[seed % 5] if seed % 60 else (1024, 1)
     share = (0.01, 0.05, 0.1, 0.2, 0.25 if count % 2 == 0 else 0.23)[seed // 5 % 5]
     return isolated(count, devices, share, seed, whole=seed % 3 == 0)
@@ -130,18 +130,18 @@ def test_a_quarter_of_bad_nodes_or_devices_takes_two_rounds(first):
         assert quarter(seed) <= 2, seed
 
 
-def test_so_it_does_for_a_seed_that_nobody_has_tried():
+def test_a_random_seed_takes_at_most_two_rounds():
     seed = random.SystemRandom().randrange(10 ** 9)
     print("seed", seed)
     assert quarter(seed) <= 2, seed
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_with_more_bad_ones_it_takes_more_rounds_and_is_as_exact(seed):
+def test_more_bad_npus_take_more_rounds_and_are_all_named(seed):
     assert 3 <= isolated(64 + seed % 3, 1, 0.4, seed, whole=False) <= 5
 
 
-def test_a_path_is_tried_again_and_its_ends_with_others():
+def test_a_bad_pair_is_measured_again_and_its_npus_with_others():
     plan = make_plan(hosts(6), "full", seed=1)
     bad = next(name for name, pair in pairs_of(plan) if {end[0] for end in pair} == {"n0", "n1"})
     states = {name: "bad" if name == bad else "good" for name, _pair in pairs_of(plan)}
@@ -163,7 +163,7 @@ def test_a_path_is_tried_again_and_its_ends_with_others():
     assert (sum(sender == source[0] for sender, _other in roles), sum(other == target[0] for _sender, other in roles)) == (1, 1)
 
 
-def test_pairs_of_a_path_that_are_many():
+def test_many_bad_pairs_of_a_path_are_measured_again():
     plan = make_plan(hosts(8), "full")
     wanted = [name for name, pair in pairs_of(plan) if {int(end[0][1:]) // 4 for end in pair} == {0, 1}]
     found = retest(plan, wanted, {name: "bad" if name in wanted else "good" for name, _pair in pairs_of(plan)}, qps=8)
@@ -177,7 +177,7 @@ def test_pairs_of_a_path_that_are_many():
     assert identifiers == ["p%04d" % number for number in range(29, 29 + len(identifiers))]
 
 
-def test_a_pair_that_is_not_in_the_plan():
+def test_a_pair_outside_the_plan_is_refused():
     plan, states = four(["good", "bad", "good"])
     with pytest.raises(InputError) as raised:
         retest(plan, ["p0009"], states)

@@ -32,7 +32,7 @@ def numbers(plan, *keys):
     return {key: plan["summary"][key] for key in keys or ("hosts", "rails", "rounds", "pairs", "coverage")}
 
 
-def who(plan):
+def pairs_by_round(plan):
     return [[(entry["source"]["host"], entry["target"]["host"], entry["source"]["device"]) for entry in one] for one in plan["rounds"]]
 
 
@@ -51,7 +51,7 @@ def test_a_plan_of_two_hosts():
 
 @pytest.mark.parametrize("count, devices", [(2, 1), (3, 2), (4, 8), (7, 3), (16, 8)])
 @pytest.mark.parametrize("kind", ["quick", "full"])
-def test_a_plan_is_what_the_runner_takes(count, devices, kind):
+def test_the_runner_accepts_the_plan(count, devices, kind):
     plan = make_plan(hosts(count, devices), kind)
     for name in plan["hosts"]:
         mine = parse_plan(plan, name, "r1").pairs
@@ -60,7 +60,7 @@ def test_a_plan_is_what_the_runner_takes(count, devices, kind):
     assert [entry["id"] for one in plan["rounds"] for entry in one] == ["p%04d" % number for number in range(1, plan["summary"]["pairs"] + 1)]
 
 
-def test_quick_is_the_beginning_of_full():
+def test_quick_consists_of_the_first_rounds_of_full():
     quick, full = make_plan(hosts(6), "quick", seed=3), make_plan(hosts(6), "full", seed=3)
     assert len(quick["rounds"]) == 2
     assert quick["rounds"] == full["rounds"][:2]
@@ -70,23 +70,23 @@ def test_quick_is_the_beginning_of_full():
 @pytest.mark.parametrize("count", range(4, 20, 2))
 def test_in_quick_every_host_is_a_source(count):
     plan = make_plan(hosts(count, 1), "quick")
-    assert {source for one in who(plan) for source, _target, _device in one} == {"n%d" % number for number in range(1, count + 1)}
+    assert {source for one in pairs_by_round(plan) for source, _target, _device in one} == {"n%d" % number for number in range(1, count + 1)}
 
 
 def test_every_device_is_a_source_in_quick():
-    ends = [(source, device) for one in who(make_plan(hosts(8, 8))) for source, _target, device in one]
+    ends = [(source, device) for one in pairs_by_round(make_plan(hosts(8, 8))) for source, _target, device in one]
     assert len(set(ends)) == len(ends) == 64
 
 
-def test_the_seed_decides_the_partners_and_nothing_else_does():
+def test_only_the_seed_decides_the_partners():
     plans = [make_plan(hosts(8), seed=seed) for seed in range(5)]
     assert plans[0] == make_plan(hosts(8), seed=0)
     assert plans[0] == make_plan(list(reversed(hosts(8))), seed=0)
-    assert len({str(who(plan)) for plan in plans}) == 5
+    assert len({str(pairs_by_round(plan)) for plan in plans}) == 5
 
 
-def test_the_order_of_a_seed_is_kept_for_ever():
-    assert who(make_plan(hosts(4, 1), "full", seed=7)) == [
+def test_the_order_of_a_seed_never_changes():
+    assert pairs_by_round(make_plan(hosts(4, 1), "full", seed=7)) == [
         [("n4", "n3", 0), ("n2", "n1", 0)], [("n1", "n4", 0), ("n3", "n2", 0)], [("n4", "n2", 0), ("n1", "n3", 0)]]
 
 
@@ -96,12 +96,12 @@ def test_rails_can_be_chosen():
     assert {entry["source"]["device"] for entry in plan["rounds"][0]} == {1, 5}
 
 
-def test_a_device_that_only_one_has_is_not_measured():
+def test_a_device_without_counterpart_is_not_measured():
     plan = make_plan([host(1, 2), host(2, 3), host(3, 3)], "full")
     assert numbers(plan) == {"hosts": 3, "rails": [0, 1, 2], "rounds": 3, "pairs": 7, "coverage": 1.0}
 
 
-def test_strings_of_templates_are_taken_as_numbers():
+def test_numbers_given_as_text_are_accepted():
     entry = host(1)
     entry["control_port"] = "18514"
     entry["devices"][0]["id"] = "0"
@@ -110,7 +110,7 @@ def test_strings_of_templates_are_taken_as_numbers():
 
 @pytest.mark.parametrize("given", [[], [host(1)], [host(1, 1), {**host(2), "devices": [{"id": 3, "address": "10.0.1.9"}]}]])
 @pytest.mark.parametrize("kind", ["quick", "full", "devices"])
-def test_a_plan_may_be_empty_where_that_is_allowed(given, kind):
+def test_allow_empty_returns_an_empty_plan(given, kind):
     if kind == "devices" and len(given) == 2:
         assert make_plan(given, kind, allow_empty=True)["summary"]["pairs"] == 1, "it measures NPUs of different ids"
         return
@@ -120,12 +120,12 @@ def test_a_plan_may_be_empty_where_that_is_allowed(given, kind):
     assert plan["summary"]["sees"] == {"classes": [], "not": dict.fromkeys(["node", "device", "rail", "leaf", "path"], "no pair is measured")}
 
 
-def test_a_plan_of_pairs_may_be_empty_where_that_is_allowed():
+def test_allow_empty_returns_an_empty_plan_of_pairs():
     plan = make_plan([host(1)], pairs=[["n1", "n2"]], absent=["n2"], allow_empty=True)
     assert (plan["hosts"], plan["rounds"], plan["summary"]["unmeasured"]) == ({}, [], ["n1 and n2: n2 cannot be measured"])
 
 
-def test_ids_grow_with_the_plan():
+def test_pair_ids_have_as_many_digits_as_the_plan_needs():
     plan = make_plan(hosts(142, 1), "full")
     assert plan["rounds"][0][0]["id"] == "p00001"
     assert plan["rounds"][-1][-1]["id"] == "p10011"
@@ -143,48 +143,48 @@ def without(number, *keys):
     ({}, "pair_plan takes a list of hosts, each with host, devices, control_address and control_port"),
     ([], "a pair plan needs two hosts or more, not 0"),
     ([host(1)], "a pair plan needs two hosts or more, not 1"),
-    ([host(1), host(1, control_port=1)], "host n1 stands twice: n1 and n1"),
-    ([host(1), {**host(2), "control_address": "192.168.0.1"}], "control address 192.168.0.1 port 18514 stands twice: n1 and n2"),
-    ([host(1), {**host(2), "devices": [{"id": 3, "address": "10.0.1.1"}]}], "address 10.0.1.1 stands twice: n1 npu 1 and n2 npu 3"),
+    ([host(1), host(1, control_port=1)], "host n1 is used twice: n1 and n1"),
+    ([host(1), {**host(2), "control_address": "192.168.0.1"}], "control address 192.168.0.1 port 18514 is used twice: n1 and n2"),
+    ([host(1), {**host(2), "devices": [{"id": 3, "address": "10.0.1.1"}]}], "address 10.0.1.1 is used twice: n1 npu 1 and n2 npu 3"),
     ([host(1), without(2, "devices")], "host n2 has no devices"),
     ([host(1), host(2, 0)], "host n2 has no devices"),
     ([host(1), {**host(2), "devices": ["0"]}], "host n2: a device is not a dictionary: '0'"),
     ([host(1), {**host(2), "devices": [{"id": "x"}]}], "host n2: device id is 'x', not a whole number"),
-    ([host(1), {**host(2), "devices": [{"id": 64}]}], "host n2: device id 64 stands twice, or is not in 0 to 63"),
-    ([host(1), {**host(2), "devices": host(2)["devices"] * 2}], "host n2: device id 0 stands twice, or is not in 0 to 63"),
+    ([host(1), {**host(2), "devices": [{"id": 64}]}], "host n2: device id 64 is listed twice, or is not in 0 to 63"),
+    ([host(1), {**host(2), "devices": host(2)["devices"] * 2}], "host n2: device id 0 is listed twice, or is not in 0 to 63"),
     ([host(1), {**host(2), "devices": [{"id": 3, "address": None}]}], "host n2 npu 3 has no IP address: None"),
     ([host(1), without(2, "host")], "an entry of the hosts has no name"),
     ([host(1), "n2"], "an entry of the hosts has no name: 'n2'"),
     ([host(1), without(2, "control_address")], "host n2 has no control_address"),
     ([host(1), without(2, "control_port")], "host n2: control_port is None, not a whole number"),
-    ([host(1), host(2, control_port=70000)], "host n2 has the control_port 70000, which is none"),
+    ([host(1), host(2, control_port=70000)], "host n2 has the control_port 70000, which is not in 1 to 65535"),
     ([host(1), {**host(2), "devices": [{"id": 7, "address": "10.9.9.9"}]}], "no two of the hosts have a device with the same id"),
 ])
-def test_what_is_wrong_is_one_sentence(given, message):
+def test_invalid_hosts_are_refused_with_one_sentence(given, message):
     with pytest.raises(InputError) as raised:
         make_plan(given)
     assert raised.value.message.startswith(message)
 
 
-def test_plans_that_are_not_known():
+def test_unknown_plans_are_refused():
     with pytest.raises(InputError) as raised:
         make_plan(hosts(2), "trees")
     assert raised.value.sentence() == "plan 'trees' is not known (known plans are devices, full, leaves, pairs, quick)"
 
 
-def test_rails_that_nobody_has():
+def test_rails_without_devices_are_refused():
     with pytest.raises(InputError) as raised:
         make_plan(hosts(2), rails=[9])
-    assert raised.value.message == "no two of the hosts have a device with the same id among the rails asked for"
+    assert raised.value.message == "no two of the hosts have a device with the same id among the requested rails"
 
 
-def test_a_seed_is_a_number():
+def test_a_seed_must_be_a_number():
     with pytest.raises(InputError) as raised:
         make_plan(hosts(2), seed=True)
     assert raised.value.message == "seed is True, not a whole number"
 
 
-def test_what_a_plan_tells_before_it_runs():
+def test_summary_of_a_plan():
     plan = make_plan(on_leaves(2, 2, 2, devices=2), "leaves", seconds_per_pair=10)
     assert plan["plan"] == "leaves"
     assert plan["summary"] == {
@@ -201,33 +201,33 @@ def test_what_a_plan_tells_before_it_runs():
     (hosts(4, 1), {}, {"rail": "there is no other rail to compare with", "leaf": "no leaf is known",
                        "path": "no two leaves are known, and not all pairs of hosts are measured"}),
     (hosts(4), {"plan": "full"}, {"leaf": "no leaf is known"}),
-    (hosts(2), {"plan": "full"}, {"node": "of two hosts, nobody can tell which one is slow", "device": "of two hosts, nobody can tell which one is slow",
+    (hosts(2), {"plan": "full"}, {**dict.fromkeys(("node", "device"), "with two hosts, it cannot be determined which one is slow"),
                                   "leaf": "no leaf is known"}),
-    (on_leaves(2, 2, devices=2), {"plan": "full"}, {"leaf": "of two leaves, neither can be told from the path between them"}),
+    (on_leaves(2, 2, devices=2), {"plan": "full"}, {"leaf": "with two leaves, a leaf cannot be distinguished from the path between them"}),
     (on_leaves(2, 2, 2, devices=2), {"plan": "leaves", "budget": 0.2}, {
-        "node": "one round does not tell the two ends of a pair apart", "device": "one round does not tell the two ends of a pair apart",
+        "node": "one round cannot distinguish the two NPUs of a pair", "device": "one round cannot distinguish the two NPUs of a pair",
         "leaf": "2 of 6 pairs of leaves are measured", "path": "2 of 6 pairs of leaves are measured"}),
     (on_leaves(4, devices=2), {}, {"leaf": "only one leaf is known", "path": "no two leaves are known, and not all pairs of hosts are measured"}),
     (on_leaves(9, 9, devices=2), {"budget": 0.1, "seconds_per_pair": 6}, {
-        "node": "one round does not tell the two ends of a pair apart", "device": "one round does not tell the two ends of a pair apart",
-        "leaf": "of two leaves, neither can be told from the path between them"}),
+        "node": "one round cannot distinguish the two NPUs of a pair", "device": "one round cannot distinguish the two NPUs of a pair",
+        "leaf": "with two leaves, a leaf cannot be distinguished from the path between them"}),
     (hosts(4), {"adaptive": True}, {"leaf": "no leaf is known", "path": "no two leaves are known, and not all pairs of hosts are measured"}),
     (hosts(3), {"plan": "pairs", "pairs": [["n1", "n2"], ["n2", "n3"]]}, {
-        "node": "a given list need not have a second partner for each end", "device": "a given list need not have a second partner for each end",
+        "node": "a given list need not have a second partner for each NPU", "device": "a given list need not have a second partner for each NPU",
         "leaf": "no leaf is known", "path": "no two leaves are known, and not all pairs of hosts are measured"}),
 ])
-def test_a_plan_says_what_it_cannot_see(given, options, blind):
+def test_the_summary_names_undetectable_faults(given, options, blind):
     sees = make_plan(given, **options)["summary"]["sees"]
     assert sees["not"] == blind
     assert sees["classes"] == [name for name in ("node", "device", "rail", "leaf", "path") if name not in blind]
 
 
-def test_what_it_sees_can_be_added_to():
+def test_the_caller_can_extend_sees():
     plan = make_plan(hosts(4), sees=lambda summary: {"smallest_drop": 0.2 / summary["rounds"]})
     assert plan["summary"]["sees"]["smallest_drop"] == 0.1
 
 
-def test_a_budget_cuts_rounds_and_says_so():
+def test_a_budget_cuts_rounds_and_the_summary_has_them():
     plan = make_plan(hosts(8), "full", budget=1, seconds_per_pair="20")
     assert plan["rounds"] == make_plan(hosts(8), "full")["rounds"][:3]
     assert plan["summary"]["left_out"] == {"rounds": 4, "minutes": 1.3, "pairs": 32}
@@ -247,7 +247,7 @@ def test_a_budget_cuts_rounds_and_says_so():
     ({"plan": "full", "pairs": [["n1", "n2"]]}, "the plan pairs needs the option pairs, and no other plan takes it"),
     ({"groups": ["n1"]}, "groups is not a dictionary with an entry for each host"),
 ])
-def test_options_that_do_not_fit(options, message):
+def test_invalid_combinations_of_options_are_refused(options, message):
     with pytest.raises(InputError) as raised:
         make_plan(hosts(4), **options)
     assert raised.value.message == message
@@ -261,7 +261,7 @@ def test_adaptive_quick_has_one_round_of_its_own():
 
 @pytest.mark.parametrize("kind", ["quick", "leaves", "full", "devices"])
 @pytest.mark.parametrize("sizes, devices", [((4, 4, 4), 4), ((3, 2, 2), 2), ((1, 5, 3), 3), ((3, 3, 2, 1), 1)])
-def test_both_forms_are_the_same_plan(kind, sizes, devices):
+def test_listed_and_compact_form_are_the_same_plan(kind, sizes, devices):
     given = on_leaves(*sizes, devices=devices)
     given[1]["devices"] = given[1]["devices"][:1]
     given[2].update(super_pod="pod-1", rack=7)
@@ -283,7 +283,7 @@ def replaced(pair):
     return pair.id, pair.round, pair.source, pair.target
 
 
-def test_rounds_that_are_added_come_last_in_both_forms():
+def test_added_rounds_come_last_in_both_forms():
     more = [[{"id": "p0099", "source": {"host": "n1", "device": 0, "address": "10.0.0.1"}, "target": {"host": "n2", "device": 0, "address": "10.0.0.2"}}]]
     for compact in (False, True):
         plan = extended(make_plan(hosts(3), "full", compact=compact), more)
@@ -298,7 +298,7 @@ def test_rounds_that_are_added_come_last_in_both_forms():
     assert raised.value.message == "plan: the pair id p0001 stands twice"
 
 
-def test_large_plans_are_compact_where_nothing_is_said():
+def test_large_plans_are_compact_by_default():
     assert "rounds" in make_plan(hosts(16, 4), "full", compact=None)
     assert "schedule" in make_plan(hosts(24, 2), "full", compact=None)
 
@@ -313,7 +313,7 @@ def test_a_plan_of_a_thousand_hosts_is_small():
     assert len({pair.partner("n77") for pair in mine}) == len(mine) == 8184
 
 
-def test_four_thousand_hosts():
+def test_a_plan_of_four_thousand_hosts_is_small():
     plan = make_plan([host(number, 8) for number in range(1, 4097)], compact=None)
     assert numbers(plan, "rounds", "pairs") == {"rounds": 2, "pairs": 32768}
     assert [pair.round for pair in parse_plan(plan, "n4096", "r1").pairs] == [1] * 8 + [2] * 8
@@ -328,7 +328,7 @@ def leaf_pairs(rounds, leaf_of):
 
 
 def grouped(plan):
-    """The pairs of ends, round by round."""
+    """Return the pairs of NPUs, round by round."""
     return [[((entry["source"]["host"], entry["source"]["device"]), (entry["target"]["host"], entry["target"]["device"])) for entry in one]
             for one in rounds_of(plan)]
 
@@ -376,7 +376,7 @@ def test_leaves_measures_every_pair_of_leaves(seed):
 
 @pytest.mark.parametrize("sizes", [(8,) * 8, (16,) * 16, (4,) * 16, (32,) * 4, (11,) * 9, (31, 32, 32, 30)])
 @pytest.mark.parametrize("kind", ["full", "devices"])
-def test_the_first_rounds_show_every_pair_of_leaves(kind, sizes):
+def test_the_first_rounds_cover_every_pair_of_leaves(kind, sizes):
     given = on_leaves(*sizes, devices=2)
     leaf_of = {entry["host"]: entry["leaf"] for entry in given}
     plan = make_plan(given, kind, seed=1, budget=len(sizes) + 1, seconds_per_pair=60, compact=True)
@@ -388,16 +388,16 @@ def test_the_first_rounds_show_every_pair_of_leaves(kind, sizes):
         assert set(used.values()) <= {length, length - 1, length - 2}
 
 
-def test_an_unknown_leaf_is_said_and_measured():
+def test_hosts_of_unknown_leaf_are_reported_and_measured():
     given = on_leaves(3, 3)
     del given[0]["leaf"], given[4]["leaf"]
     plan = make_plan(given, "leaves")
     assert plan["summary"]["leaf_unknown"] == {"hosts": 2, "names": ["n1", "n5"]}
-    assert {name for one in who(plan) for pair in one for name in pair[:2]} == {"n%d" % number for number in range(1, 7)}
+    assert {name for one in pairs_by_round(plan) for pair in one for name in pair[:2]} == {"n%d" % number for number in range(1, 7)}
     assert "leaf" not in plan["topology"]["n1"]["devices"]["0"]
 
 
-def test_given_pairs_of_hosts_and_of_devices():
+def test_pairs_may_be_hosts_or_devices():
     plan = make_plan(hosts(3), pairs=[["n1", "n2"], {"source": {"host": "n3", "device": "1"}, "target": {"host": "n1", "device": 0}}])
     assert plan["plan"] == "pairs"
     assert grouped(plan) == [[(("n1", 0), ("n2", 0)), (("n2", 1), ("n1", 1))], [(("n3", 1), ("n1", 0))]]
@@ -411,21 +411,21 @@ def test_both_directions_of_a_pair_are_two_rounds():
 
 @pytest.mark.parametrize("pairs, message", [
     ([], "pairs is not a list of pairs, such as [[n1, n2], [n1, n3]]"), ("n1,n2", "pairs is not a list of pairs, such as [[n1, n2], [n1, n3]]"),
-    (["n1"], "pairs: 'n1' is no pair"), ([["n1", "n2", "n3"]], "pairs: ['n1', 'n2', 'n3'] is no pair"),
+    (["n1"], "pairs: 'n1' is not a pair"), ([["n1", "n2", "n3"]], "pairs: ['n1', 'n2', 'n3'] is not a pair"),
     ([["n1", "n9"]], "pairs: 'n9' is not among the hosts"), ([["n1", "n1"]], "pairs: n1 is paired with itself"),
-    ([["n1", "n2"], ["n1", "n2"]], "pairs: n1 npu 0 to n2 npu 0 stands twice"),
+    ([["n1", "n2"], ["n1", "n2"]], "pairs: n1 npu 0 to n2 npu 0 is listed twice"),
     ([{"source": {"host": "n1", "device": 0}}], "pairs: a target is not a dictionary with host and device: None"),
-    ([{"source": {"host": "n1", "device": 0}, "target": {"host": "n1", "device": 1}}], "pairs: both ends lie on n1"),
+    ([{"source": {"host": "n1", "device": 0}, "target": {"host": "n1", "device": 1}}], "pairs: both NPUs are on n1"),
     ([{"source": {"host": "n1", "device": 0}, "target": {"host": "n2", "device": 7}}], "pairs: n2 has no npu 7"),
     ([{"source": {"host": "n1", "device": 0}, "target": {"host": "n2"}}], "pairs: the device of n2 is None, not a whole number"),
 ])
-def test_pairs_that_are_none(pairs, message):
+def test_invalid_pairs_are_refused(pairs, message):
     with pytest.raises(InputError) as raised:
         make_plan(hosts(3), pairs=pairs)
     assert raised.value.message == message
 
 
-def test_pairs_of_what_is_not_there_leave_the_others():
+def test_pairs_with_absent_hosts_are_listed_as_unmeasured():
     far = {"source": {"host": "n1", "device": "1"}, "target": {"host": "n3", "device": 0}}
     plan = make_plan(hosts(3), pairs=[["n1", "n9"], ["n1", "n2"], far], absent=["n9", {"host": "n1", "device": 1, "code": "device_busy"}])
     assert grouped(plan) == [[(("n1", 0), ("n2", 0)), (("n2", 1), ("n1", 1))]]
@@ -435,16 +435,16 @@ def test_pairs_of_what_is_not_there_leave_the_others():
 
 @pytest.mark.parametrize("pairs, message", [
     ([["n1", "n9"], ["n9", "n2"]], "pairs: none can be measured; n1 and n9: n9 cannot be measured"), ([["n1", "n8"]], "pairs: 'n8' is not among the hosts"),
-    (["n9"], "pairs: 'n9' is no pair"), ("n9", "pairs is not a list of pairs, such as [[n1, n2], [n1, n3]]"),
+    (["n9"], "pairs: 'n9' is not a pair"), ("n9", "pairs is not a list of pairs, such as [[n1, n2], [n1, n3]]"),
     ([{"source": "n9", "target": None}], "pairs: a source is not a dictionary with host and device: 'n9'"),
 ])
-def test_what_is_not_there_excuses_no_pair_that_is_none(pairs, message):
+def test_invalid_pairs_are_refused_despite_absent_hosts(pairs, message):
     with pytest.raises(InputError) as raised:
         make_plan(hosts(3), pairs=pairs, absent=["n9"])
     assert raised.value.message == message
 
 
-def test_pairs_of_hosts_without_a_common_device():
+def test_pairs_of_hosts_without_a_common_device_are_refused():
     with pytest.raises(InputError) as raised:
         make_plan([host(1, 1), {**host(2), "devices": [{"id": 7, "address": "10.9.9.9"}]}], pairs=[["n1", "n2"]])
     assert raised.value.message == "pairs: n1 and n2 have no device with the same id"

@@ -1,4 +1,4 @@
-"""What of a plan is kept, how large that is, and what can be read out of it."""
+"""The record of a plan: its content, its size, and the data that can be read from it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def hosts(count, devices=2, a_leaf=4, name="n%d", **more):
             for number in range(count)]
 
 
-def test_a_small_plan_as_a_whole():
+def test_record_of_a_small_plan():
     given = [*hosts(2), {**hosts(3)[2], "leaf": None, "devices": [{"id": 1, "address": "10.9.9.9", "lldp": {"system_name": "s1", "chassis": None}}]}]
     plan = make_plan(given, "full", budget=0.3, seconds_per_pair=8)
     left_out = [{"host": "n%d" % number, "device": 7, "code": "device_busy", "message": "it is at work, pid %d" % number} for number in range(20)]
@@ -45,7 +45,7 @@ def test_a_small_plan_as_a_whole():
 
 
 @pytest.mark.parametrize("plan", ["quick", "full", "leaves", "devices"])
-def test_the_pairs_of_a_rule_are_those_of_the_plan(plan):
+def test_a_recorded_rule_expands_to_the_pairs_of_the_plan(plan):
     given = hosts(9, devices=3)
     given[4]["devices"] = given[4]["devices"][:1]
     made = make_plan(given, plan, compact=True)
@@ -56,11 +56,11 @@ def test_the_pairs_of_a_rule_are_those_of_the_plan(plan):
     assert PlanRecord(found).pairs(len(pairs) - 1) is None
 
 
-def test_a_second_look_says_whose():
+def test_a_confirmation_run_names_its_run():
     plan = {"plan": "pairs", "hosts": {"n1": {}, "n2": {}}, "topology": {}, "rounds": [
         [{"id": "p0009", "source": {"host": "n2", "device": 0}, "target": {"host": "n1", "device": 1}}]]}
-    found = plan_record("r1-second-look", plan, second_look_of="r1")
-    assert (found["samples"][0]["pairs"], found["samples"][0]["second_look_of"], PlanRecord(found).is_confirmation_run) == (1, "r1", True)
+    found = plan_record("r1-confirmation", plan, confirmation_of="r1")
+    assert (found["samples"][0]["pairs"], found["samples"][0]["confirmation_of"], PlanRecord(found).is_confirmation_run) == (1, "r1", True)
     assert PlanRecord(found).pairs(9) == [(("n2", 0), ("n1", 1))]
 
 
@@ -75,7 +75,7 @@ def test_the_plan_of_4096_hosts_is_small(name, most, plan):
     assert len(PlanRecord(found).wired()) == 8 * 4096
 
 
-def test_what_is_too_large_is_shortened_and_says_so(monkeypatch):
+def test_a_large_record_is_shortened_and_names_the_missing_parts(monkeypatch):
     plan = make_plan(hosts(4096, devices=8, a_leaf=32, name="n%04d"), "quick", compact=True)
     plan["wiring"]["leaf"] = {"names": ["leaf-%d" % number for number in range(8 * 4096)], "of": [list(range(8 * host, 8 * host + 8)) for host in range(4096)]}
     found = plan_record("r1", plan)
@@ -97,5 +97,5 @@ def test_what_is_too_large_is_shortened_and_says_so(monkeypatch):
                                        "schedule": {"method": "none", "rails": ["x"], "rounds": "many", "first": None}}]},
     {"hosts": ["a", "b"], "samples": [{"pairs": "1", "topology": {"kinds": [{"x": []}], "of": [0]}}]},
 ])
-def test_strange_records_give_nothing(strange):
+def test_malformed_records_have_no_data(strange):
     assert (PlanRecord(strange).wired(), PlanRecord(strange).pairs(10)) == ([], None)

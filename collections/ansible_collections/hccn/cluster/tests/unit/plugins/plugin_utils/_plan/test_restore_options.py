@@ -16,7 +16,7 @@ SAVED = {
 CHANGED = [{"device": 0, "key": "address", "value": "10.9.9.9"}, {"device": 1, "key": "address", "value": "10.9.9.8"}]
 
 
-def test_the_options_that_put_it_back():
+def test_options_that_restore_the_saved_state():
     now = [{"device": 0, "key": "address", "value": "10.9.9.9"}, {"device": 0, "key": "mtu", "value": "4200"},
            {"device": 1, "key": "tls_enable", "value": "1"}]
     made = {
@@ -33,7 +33,7 @@ def test_the_options_that_put_it_back():
     assert SAVED["network"][0]["id"] == 0
 
 
-def test_parts_that_were_not_saved_are_left_alone():
+def test_parts_that_were_not_saved_are_not_restored():
     now = [{"device": 0, "key": "mtu", "value": "4200"}]
     made = restore_options({"schema": "hccn.cluster/restore/2", "saved_at": "2026-05-04T03:02:01Z", "tls": None, "hccn_conf": None}, now)
     assert made == {"saved_at": "2026-05-04T03:02:01Z", "network": [], "tls": {"enabled": [], "disabled": []}, "present": [], "absent": [],
@@ -41,7 +41,7 @@ def test_parts_that_were_not_saved_are_left_alone():
     assert restore_options(dict(SAVED, hccn_conf=""), now)["absent"] == [{"id": 0, "settings": {"mtu": ""}}]
 
 
-def test_what_cannot_be_put_back_is_told():
+def test_values_that_cannot_be_restored_are_problems():
     made = restore_options(dict(SAVED, hccn_conf="address_0=x\nmtu_0=4200\n", network=[
         {"id": 0, "mtu": 100}, {"id": 1, "address": None, "netmask": None}, {"id": 2, "address": "0.0.0.0", "netmask": "255.0.0.0"}]))
     assert made["present"] == [{"id": 0, "settings": {"mtu": 4200}}]
@@ -49,50 +49,50 @@ def test_what_cannot_be_put_back_is_told():
     assert made["problems"] == [
         {"rule": "invalid_value", "severity": "error", "device": 0, "message": "address_0 is not taken: address: 'x' is not an IPv4 address"},
         {"rule": "not_settable", "severity": "error", "device": 0,
-         "message": "mtu: 100 is below 1280: the device would lose its IPv6 addresses, and hccn_tool asks before it; run it by hand"},
+         "message": "mtu: 100 is below 1280: the device would lose its IPv6 addresses, and hccn_tool asks for confirmation; run it by hand"},
         {"rule": "no_address", "severity": "warning", "device": 1,
-         "message": "NPU 1 had no address and keeps the one that it has: hccn_tool cannot take it away"}]
+         "message": "NPU 1 had no address and keeps the one that it has: hccn_tool cannot remove it"}]
     assert made["missing"] == ["NPU 2: the address that was saved cannot be set (0.0.0.0 is not the address of a host)"]
 
 
 @pytest.mark.parametrize(("address", "missing"), [
-    ("10.9.9.8", ["NPU 1: its address was changed to 10.9.9.8, but the address that it had before was not saved (hccn.conf said 10.0.0.11). "
+    ("10.9.9.8", ["NPU 1: its address was changed to 10.9.9.8, but the address that it had before was not saved (hccn.conf had 10.0.0.11). "
                   "Set it with device_network."]),
-    ("10.0.0.11", []),  # the file alone was changed
+    ("10.0.0.11", []),  # only the file was changed
     (None, []),
 ])
-def test_an_address_that_was_changed_and_not_saved(address, missing):
+def test_a_changed_address_that_was_not_saved_is_reported(address, missing):
     devices = [{"id": 0, "address": "10.9.9.9"}, {"id": 1, "address": address}]
     assert restore_options(SAVED, CHANGED, devices)["missing"] == missing
     assert restore_options(SAVED, [], devices)["missing"] == []
 
 
-def test_an_address_that_was_not_in_the_file_and_not_saved():
+def test_a_changed_address_that_was_not_in_the_file_is_reported():
     made = restore_options(dict(SAVED, hccn_conf=""), CHANGED, [{"id": 1, "address": "10.9.9.8"}])
     assert made["missing"] == [
         "NPU 1: its address was changed to 10.9.9.8, but the address that it had before was not saved. Set it with device_network."]
 
 
-@pytest.mark.parametrize(("saved", "said"), [
-    ([], "what was saved is not of the schema hccn.cluster/restore/2"),
-    ("{", "what was saved is not of the schema hccn.cluster/restore/2"),
-    ("[" * 100000, "what was saved is not of the schema hccn.cluster/restore/2"),
-    ({"schema": "hccn.cluster/restore/1"}, "what was saved is not of the schema hccn.cluster/restore/2"),
-    (dict(SAVED, saved_at="{{ lookup('pipe', 'id') }}"), "what was saved as saved_at is no time"),
-    (dict(SAVED, network={"id": 0}), "what was saved as network is not a list of entries with id"),
-    (dict(SAVED, network=[{"id": True}]), "what was saved as network is not a list of entries with id"),
-    (dict(SAVED, network=[{"id": 0, "{{ 1 }}": 1}]), "what was saved of NPU 0 is no option of device_network: '{{ 1 }}'"),
-    (dict(SAVED, network=[{"id": 0, "mtu": "{{ 1 }}"}]), "what was saved of NPU 0 is no option of device_network: 'mtu'"),
-    (dict(SAVED, network=[{"id": 0, "pfc": ["{{ 1 }}"]}]), "what was saved of NPU 0 is no option of device_network: 'pfc'"),
-    (dict(SAVED, tls=[{"enabled": True}]), "what was saved as tls is not a list of entries with id"),
+@pytest.mark.parametrize(("saved", "message"), [
+    ([], "the saved state does not have the schema hccn.cluster/restore/2"),
+    ("{", "the saved state does not have the schema hccn.cluster/restore/2"),
+    ("[" * 100000, "the saved state does not have the schema hccn.cluster/restore/2"),
+    ({"schema": "hccn.cluster/restore/1"}, "the saved state does not have the schema hccn.cluster/restore/2"),
+    (dict(SAVED, saved_at="{{ lookup('pipe', 'id') }}"), "saved_at of the saved state is not a time"),
+    (dict(SAVED, network={"id": 0}), "network of the saved state is not a list of entries with id"),
+    (dict(SAVED, network=[{"id": True}]), "network of the saved state is not a list of entries with id"),
+    (dict(SAVED, network=[{"id": 0, "{{ 1 }}": 1}]), "the saved state of NPU 0 has options or values that device_network does not take: '{{ 1 }}'"),
+    (dict(SAVED, network=[{"id": 0, "mtu": "{{ 1 }}"}]), "the saved state of NPU 0 has options or values that device_network does not take: 'mtu'"),
+    (dict(SAVED, network=[{"id": 0, "pfc": ["{{ 1 }}"]}]), "the saved state of NPU 0 has options or values that device_network does not take: 'pfc'"),
+    (dict(SAVED, tls=[{"enabled": True}]), "tls of the saved state is not a list of entries with id"),
 ])
-def test_what_is_nothing_saved(saved, said):
+def test_invalid_saved_states_are_refused(saved, message):
     with pytest.raises(InputError) as raised:
         restore_options(saved)
-    assert raised.value.message == said
+    assert raised.value.message == message
 
 
 @pytest.mark.parametrize("option", ["address", "gateway", "netdetect", "ipv6_address", "roce_port"])
-def test_no_template_leaves_the_record(option):
+def test_templates_in_the_record_are_not_returned(option):
     made = restore_options(dict(SAVED, network=[{"id": 0, option: "{{ lookup('pipe', 'id') }}"}]))
     assert made["network"] == []

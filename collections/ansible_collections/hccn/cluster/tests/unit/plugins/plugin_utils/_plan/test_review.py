@@ -23,18 +23,18 @@ def of(summary: dict[str, Any] | None = None, **settings: Any) -> dict[str, list
 
 
 COST = "quick: 8 pairs of NPUs over 4 hosts in 2 rounds, 66.7 % of all pairs, write bandwidth, 64K bytes, about 16.0 s"
-DETECTS = "Can tell what is slow: node, device. An NPU that is 4.1 % slower would be seen where measurements vary by 1.0 %. "
+DETECTS = "Can detect slow components: node, device. An NPU that is 4.1 % slower is detected if measurements vary by 1.0 %. "
 
 
 @pytest.mark.parametrize("summary, lines", [
-    ({}, [COST, DETECTS + "Not a leaf: no leaf is known."]),
-    ({"left_out": {"rounds": 3}}, [COST, DETECTS + "Not a leaf: no leaf is known. The budget leaves out 3 rounds."]),
-    ({"minutes": 1.5}, [COST.replace("16.0 s", "1.5 minutes"), DETECTS + "Not a leaf: no leaf is known."]),
-    ({"unmeasured": ["n1 npu 0 - n2 npu 0"]}, [COST, DETECTS + "Not a leaf: no leaf is known.", "Not measured: n1 npu 0 - n2 npu 0"]),
+    ({}, [COST, DETECTS + "Cannot detect a slow leaf: no leaf is known."]),
+    ({"left_out": {"rounds": 3}}, [COST, DETECTS + "Cannot detect a slow leaf: no leaf is known. The budget leaves out 3 rounds."]),
+    ({"minutes": 1.5}, [COST.replace("16.0 s", "1.5 minutes"), DETECTS + "Cannot detect a slow leaf: no leaf is known."]),
+    ({"unmeasured": ["n1 npu 0 - n2 npu 0"]}, [COST, DETECTS + "Cannot detect a slow leaf: no leaf is known.", "Not measured: n1 npu 0 - n2 npu 0"]),
     ({"pairs": 0}, [COST.replace("8 pairs", "0 pairs")]),
-    ({"sees": {**SUMMARY["sees"], "classes": [], "not": {}}}, [COST, DETECTS.replace("node, device", "nothing")]),
+    ({"sees": {**SUMMARY["sees"], "classes": [], "not": {}}}, [COST, DETECTS.replace("node, device", "none")]),
 ])
-def test_what_is_said_of_a_plan(summary: dict[str, Any], lines: list[str]) -> None:
+def test_lines_describe_cost_and_detectable_faults(summary: dict[str, Any], lines: list[str]) -> None:
     assert of(summary) == {"lines": lines, "refusals": []}
 
 
@@ -43,18 +43,18 @@ def test_what_is_said_of_a_plan(summary: dict[str, Any], lines: list[str]) -> No
     ({"relative_floor": 97}, ["check_fabric_relative_floor is 97, not a number between 0 and 1 such as 0.97"]),
     ({"relative_floor": "much"}, ["check_fabric_relative_floor is much, not a number between 0 and 1 such as 0.97"]),
     ({"line_rate_floor": 90}, ["check_fabric_line_rate_floor is 90, neither 0 nor a number below 1 such as 0.9"]),
-    ({"timeout_s": 15}, ["the plan takes about 16.0 s, longer than check_fabric_timeout with 15 s: raise it, or bound the plan by check_fabric_budget"]),
+    ({"timeout_s": 15}, ["check_fabric_timeout is 15 s but the plan needs about 16.0 s: raise it, or limit the plan with check_fabric_budget"]),
 ])
-def test_settings_with_which_a_plan_cannot_be_run(settings: dict[str, Any], refusals: list[str]) -> None:
+def test_settings_that_the_plan_cannot_run_with_are_refused(settings: dict[str, Any], refusals: list[str]) -> None:
     assert of(**settings)["refusals"] == refusals
 
 
-def test_a_plan_of_pair_plan() -> None:
+def test_review_of_a_real_plan() -> None:
     found = plan_review(pair_plan(HOSTS, plan="full"), **SETTINGS)
     assert (found["lines"][0][:64], found["refusals"]) == ("full: 12 pairs of NPUs over 4 hosts in 3 rounds, 100.0 % of all ", [])
 
 
 @pytest.mark.parametrize("wrong", [{}, "plan", None, {"rounds": [], "hosts": {}}])
-def test_what_is_no_plan_is_refused(wrong: Any) -> None:
-    with pytest.raises(AnsibleFilterError, match="plan_review: the input is no pair plan"):
+def test_input_that_is_not_a_plan_is_refused(wrong: Any) -> None:
+    with pytest.raises(AnsibleFilterError, match="plan_review: the input is not a pair plan"):
         plan_review(wrong, **SETTINGS)

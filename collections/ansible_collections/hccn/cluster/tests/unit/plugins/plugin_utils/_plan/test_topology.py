@@ -32,12 +32,12 @@ def test_lldp_names_the_leaf_of_each_device():
         "n1": {0: "leaf-1", 1: "leaf-2"}, "n2": {0: "00:e0:fc:00:00:02"}}
 
 
-def test_switches_of_one_name_are_told_apart_by_their_chassis():
+def test_switches_with_the_same_name_are_distinguished_by_chassis():
     assert leaves(host(1, lldp("HUAWEI", "00:01"), lldp("HUAWEI", "00:02")), host(2, lldp("HUAWEI"), lldp("leaf-9", "00:03"))) == {
         "n1": {0: "HUAWEI 00:01", 1: "HUAWEI 00:02"}, "n2": {0: "HUAWEI", 1: "leaf-9"}}
 
 
-def test_what_a_switch_says_is_fit_to_be_printed():
+def test_switch_names_are_printable_and_bounded():
     assert leaves(host(1, lldp("leaf\n\x1b[31m-1")), host(2, lldp("x" * 300)))["n1"] == {0: "leaf??[31m-1"}
     assert leaves(host(1, lldp("leaf\n\x1b[31m-1")), host(2, lldp("x" * 300)))["n2"] == {0: "x" * 64}
 
@@ -51,19 +51,19 @@ def test_the_inventory_comes_before_lldp_and_lldp_before_labels():
     assert dict(groups(given, host(2, {}))["n1"].leaf_sources) == {0: "inventory", 1: "lldp", 2: "label"}
 
 
-def test_labels_of_kubernetes():
+def test_groups_from_kubernetes_labels():
     found = groups(host(1, {}, labels=LABELS), host(2, {}, labels={"volcano.sh/hypernode": "node-2", "volcano.sh/tor": ""}), host(3, {}, labels=None))
     assert [dict(found[name].leaves) for name in ("n1", "n2", "n3")] == [{0: "tor-1"}, {0: "node-2"}, {}]
     assert [(found[name].super_pod, found[name].rack) for name in ("n1", "n2", "n3")] == [("3", "12"), (None, None), (None, None)]
 
 
-def test_super_pods_as_the_npus_tell_them():
+def test_super_pods_reported_by_the_npus():
     device = {"super_pod": {"sdid": 1, "super_pod_size": 384, "super_pod_id": 0, "server_index": 4}}
     found = groups(host(1, {"super_pod": None}, device), host(2, device, super_pod="pod-7"), host(3, device, labels=LABELS))
     assert [found[name].super_pod for name in ("n1", "n2", "n3")] == ["0", "pod-7", "0"]
 
 
-def test_rails_are_the_ids_unless_said_otherwise():
+def test_rails_default_to_the_device_ids():
     found = groups(host(1, {}, {"rail": "5"}), host(2, {}, {}), table={"n2": {"rail": {1: 3}}})
     assert [dict(found[name].rails) for name in ("n1", "n2")] == [{0: 0, 1: 5}, {0: 0, 1: 3}]
 
@@ -76,7 +76,7 @@ def test_rails_are_the_ids_unless_said_otherwise():
     (host(1, {}), {"n1": {"leav": "leaf-1"}}, "groups: host n1 has 'leav', which is none of leaf, rail, super_pod, rack"),
     (host(1, {}), {"N1": {"leaf": "leaf-1"}}, "groups has none of the hosts"),
 ])
-def test_groups_that_are_none(given, table, message):
+def test_invalid_groups_are_refused(given, table, message):
     with pytest.raises(InputError) as raised:
         groups(given, host(2, {}), table=table)
     assert raised.value.message == message
@@ -95,7 +95,7 @@ def test_a_topology_is_packed_and_unpacked():
 
 
 @pytest.mark.parametrize("name", ["{{ lookup('pipe', 'id') }}", "leaf {% raw %}", "{# x"])
-def test_a_switch_whose_name_is_a_template_is_not_known(name):
+def test_a_switch_name_with_a_template_is_ignored(name):
     hosts = read_hosts([host(1, lldp(name)), host(2, lldp("leaf-2"))])
     groups = find_groups(hosts)
     assert groups["n1"].leaves == {}

@@ -10,19 +10,19 @@ FABRIC = {
 WHOLE = Extent(2000, 63, 8.0)
 
 
-@pytest.mark.parametrize("changes, said", [
+@pytest.mark.parametrize("changes, expected", [
     ({}, "round 16 of 63, 500 of 2000 pairs done, 2 failed, slowest 50.2 Gbit/s (n3 npu 1 to n7 npu 1), about 5 min left"),
     ({"pairs_done": 1900}, "round 16 of 63, 1900 of 2000 pairs done, 2 failed, slowest 50.2 Gbit/s (n3 npu 1 to n7 npu 1), about 5 s left"),
     ({"pairs_done": 0, "pairs_failed": 0, "round": 0, "slowest": None, "hosts_heard": 60},
-     "round 1 of 63, 0 of 2000 pairs done, 0 failed, about 8 min left by the plan; 4 hosts have not begun"),
+     "round 1 of 63, 0 of 2000 pairs done, 0 failed, about 8 min left according to the plan; 4 hosts have not started"),
     ({"seconds": 36000.0, "slowest": None}, "round 16 of 63, 500 of 2000 pairs done, 2 failed, about 30.0 h left"),
     ({"silent": ["n1", "n2"], "hosts_silent": 3, "slowest": None},
-     "round 16 of 63, 500 of 2000 pairs done, 2 failed, about 5 min left; no word from n1, n2 and 1 more"),
+     "round 16 of 63, 500 of 2000 pairs done, 2 failed, about 5 min left; no report from n1, n2 and 1 more"),
     ({"over": True, "pairs_done": 1998, "hosts_heard": 63, "hosts_silent": 1, "silent": ["n9"], "slowest": None},
-     "1998 of 2000 pairs done, 2 failed, over; no word from n9"),
+     "1998 of 2000 pairs done, 2 failed, finished; no report from n9"),
 ])
-def test_the_line(changes, said):
-    assert line({**FABRIC, **changes}, WHOLE) == said
+def test_the_progress_line(changes, expected):
+    assert line({**FABRIC, **changes}, WHOLE) == expected
 
 
 def test_the_extent_of_a_plan():
@@ -31,9 +31,9 @@ def test_the_extent_of_a_plan():
     assert both_ways == (2, 2, 2.0)
     counted = extent({"rounds": [[{}, {}], [{}]]})
     assert counted == (3, 2, None)
-    assert line({**FABRIC, "pairs_done": 0, "slowest": None}, counted) == "round 2 of 2, 0 of 3 pairs done, 2 failed, time left not known yet"
+    assert line({**FABRIC, "pairs_done": 0, "slowest": None}, counted) == "round 2 of 2, 0 of 3 pairs done, 2 failed, time left unknown"
 
 
 @pytest.mark.parametrize("hosts, age, stale", [(2, 31.0, True), (2, 30.0, False), (1000, 120.0, False), (1000, 131.0, True)])
-def test_when_a_reporter_is_taken_for_hung(hosts, age, stale):
+def test_a_reporter_without_recent_data_is_stale(hosts, age, stale):
     assert is_stale({"hosts": hosts, "age": age}) is stale

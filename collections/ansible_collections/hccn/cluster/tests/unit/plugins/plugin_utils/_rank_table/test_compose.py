@@ -15,9 +15,9 @@ MODEL = Model((Group("prefill", (server("npu1", 0, 2), server("npu2", 0))), Grou
 
 
 @pytest.mark.parametrize(("where", "message", "host", "named"), [
-    ("server_list[1].device[0].device_ip", "the address 10.0.0.1 is also that of server_list[0].device[1]", "npu2",
-     "the address 10.0.0.1 is also that of npu1 NPU 2"),
-    ("server_list[2].server_id", "it is also that of server_list[0]", "npu3", "it is also that of npu1"),
+    ("server_list[1].device[0].device_ip", "the address 10.0.0.1 is also used by server_list[0].device[1]", "npu2",
+     "the address 10.0.0.1 is also used by npu1 NPU 2"),
+    ("server_list[2].server_id", "it is also used by server_list[0]", "npu3", "it is also used by npu1"),
     ("server_group_list[1].server_list[0]", "as server_group_list[1].server_list[0].device[1] and server_list[0]", "npu3", "as npu3 NPU 5 and npu1"),
     (None, "there is no server_list[9], no server_list[0].device[7], no server_group_list[4].server_list[0]", None,
      "there is no server_list[9], no server_list[0].device[7], no server_group_list[4].server_list[0]"),

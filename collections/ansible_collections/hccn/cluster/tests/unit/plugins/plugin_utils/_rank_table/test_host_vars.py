@@ -19,7 +19,7 @@ from ansible_collections.hccn.cluster.plugins.plugin_utils._rank_table.host_vars
     ("#jinja2: variable_start_string:'[['\n[[ a ]]", (None, False)),
     ({"a": object()}, (None, False)),
 ])
-def test_what_needs_no_templating(value, expected):
+def test_plain_values_are_recognized(value, expected):
     assert plain(value) == expected
 
 
@@ -39,7 +39,7 @@ class Raw(dict):
         return super().__getitem__(host)
 
 
-def test_only_templates_are_templated():
+def test_only_values_with_templates_are_templated():
     hostvars = Raw({"n1": {"npu": {"devices": []}, "rank_table_rack": "r{{ number }}"}}, {"n1": {"npu": "templated", "rank_table_rack": "r7"}})
     hosts = HostVars(hostvars)
     assert (hosts.result("n1", "npu"), hosts.result("n1", "other"), hostvars.asked) == ({"devices": []}, None, 0)
@@ -48,7 +48,7 @@ def test_only_templates_are_templated():
     assert len(hosts.of("n1")) == 2
 
 
-def test_variables_as_they_are_written():
+def test_raw_variables_are_not_templated():
     class Raw(dict):
         def raw_get(self, host):
             return {"path": "{{ folder }}/x"} if host == "n1" else {}

@@ -16,7 +16,7 @@ def _ask(folder):
     return staging.once(folder, "key", make)
 
 
-def test_processes_that_ask_at_the_same_time_make_it_once(tmp_path):
+def test_concurrent_processes_make_a_table_once(tmp_path):
     pool = multiprocessing.get_context("fork").Pool(4)
     try:
         found = pool.map(_ask, [tmp_path] * 8)
@@ -28,7 +28,7 @@ def test_processes_that_ask_at_the_same_time_make_it_once(tmp_path):
     assert (tmp_path / "made").read_text() == "x"
 
 
-def test_what_fails_is_tried_again(tmp_path):
+def test_a_failed_attempt_is_repeated(tmp_path):
     def fail():
         raise ValueError
 
@@ -43,7 +43,7 @@ def test_a_staged_file_is_for_its_user_only(tmp_path):
     assert ((tmp_path / "t.json").read_text(), (tmp_path / "t.json").stat().st_mode & 0o777) == ("text", 0o600)
 
 
-def test_keys_go_by_what_is_asked_for():
+def test_the_key_depends_on_the_options():
     one = staging.key_of("uuid", ["n1"], {"a": 1, "b": {2, }})
     assert one == staging.key_of("uuid", ["n1"], {"b": {2, }, "a": 1})
     assert one != staging.key_of("uuid", ["n2"], {"a": 1, "b": {2, }})

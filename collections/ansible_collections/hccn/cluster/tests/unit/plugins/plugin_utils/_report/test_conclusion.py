@@ -1,4 +1,4 @@
-"""The conclusion of a run on its page: classes, findings, state, and what is shown where there is none."""
+"""The conclusion of a run on its page: classes, findings and state, and pages without a conclusion."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PATH = made.finding("slow_fabric", made.Component("path", "path L1-L2"), "4 of i
 
 
 def concluded(*findings: made.Finding, hosts: list[str] = HOSTS, fail_on: str = "slow", **classes: str) -> list[dict[str, Any]]:
-    """The records as the callback keeps them: one that names no host is of the host of its task."""
+    """Return the records as the callback stores them: a record without a host gets the host of its task."""
     records = conclude(hosts, classes, findings, fail_on).as_records()
     return [record if "hosts" in record else {**record, "source": {"host": "localhost"}} for record in records]
 
@@ -49,13 +49,13 @@ def told(page: model.Page) -> list[tuple[str, str, str]]:
 
 
 def tables(page: model.Page) -> list[list[list[str]]]:
-    """The tables of the first section in English: rows of cells."""
+    """Return the tables of the first section in English, as rows of cells."""
     first = re.sub(r'<span lang="zh-CN">.*?</span>', "", html.render(page).partition('<section id="verdict"')[2].partition("</section>")[0])
     return [[[" ".join(re.sub("<[^>]*>", " ", cell).split()) for cell in re.findall("<t[dh].*?>(.*?)</t[dh]>", row)]
              for row in re.findall("<tr>(.*?)</tr>", table, re.DOTALL)] for table in re.findall("<table.*?>(.*?)</table>", first, re.DOTALL)]
 
 
-def test_the_conclusion_decides_the_class_of_each_host() -> None:
+def test_conclusion_determines_the_class_of_each_host() -> None:
     records = [verdict("npu1", "slow", "npu 0 is slow", ["50.2"]), verdict("npu2", "good"), verdict("npu3", "not_measured", "it was left out")]
     page = build([*records, *concluded(LINK, SLOW, LOST, npu1="slow", npu3="not_measured")], [TASK])
     assert told(page) == [("npu3", "failed", "npu3 NPU 5: the link is down"), ("npu4", "unreachable", "no route to host"), ("npu1", "slow", "npu 0 is slow"),
@@ -65,18 +65,18 @@ def test_the_conclusion_decides_the_class_of_each_host() -> None:
     assert (page.judged, page.facts.hosts, page.state) == (True, 5, "failed")
 
 
-def test_a_good_host_has_no_sentence_and_one_without_a_finding_what_was_recorded() -> None:
+def test_reasons_of_hosts_without_a_finding() -> None:
     page = build(concluded(hosts=["npu1", "npu2"], npu2="busy"))
     assert told(page) == [("npu2", "busy", "Nothing was measured on this host in this run."), ("npu1", "good", "")]
 
 
-def test_a_host_with_many_findings_quotes_three() -> None:
+def test_host_with_many_findings_quotes_three() -> None:
     many = [made.finding("device_error", made.of_npus([("npu1", device)]), f"error {device}", devices=[("npu1", device)]) for device in range(5)]
     (line,) = build(concluded(*many, hosts=["npu1"])).verdicts
     assert line.sentence == "npu1 NPU 0: error 0; npu1 NPU 1: error 1; npu1 NPU 2: error 2; and 2 more"
 
 
-def test_the_first_table_is_the_findings_and_nothing_is_told_twice() -> None:
+def test_findings_come_first_and_are_not_repeated() -> None:
     page = build([verdict("npu1", "slow", "npu 0 is slow"), FABRIC, *concluded(SLOW, LINK, PATH, npu1="slow")])
     found, hosts = tables(page)
     assert found == [
@@ -84,7 +84,7 @@ def test_the_first_table_is_the_findings_and_nothing_is_told_twice() -> None:
         ["✕ failed", "npu3 NPU 5", "the link is down Evidence (1) hccn_tool -i 5 -link -g: link DOWN", "On npu3: hccn_tool -i 5 -optical -g"],
         ["◐ slow", "npu1 NPU 0", "74 % below normal Evidence (1) npu1 NPU 0 to npu2 NPU 0: 50.2 Gbit/s", "On npu1: hccn_tool -i 0 -optical -g"],
         ["◐ slow", "path L1-L2", "4 of its pairs are slow", "Compare the ports of the switches on it"]]
-    assert hosts == [["Host", "Class", "Why"], ["npu3", "✕ failed", "npu3 NPU 5: the link is down hccn_tool -i 5 -link -g: link DOWN"],
+    assert hosts == [["Host", "Class", "Reason"], ["npu3", "✕ failed", "npu3 NPU 5: the link is down hccn_tool -i 5 -link -g: link DOWN"],
                      ["npu1", "◐ slow", "npu 0 is slow"]]
     text = html.render(page)
     assert text.index("<caption><span lang=\"en\">Findings</span>") < text.index('<details><summary><span lang="en">Hosts that are not good (2)</span>')
@@ -92,12 +92,12 @@ def test_the_first_table_is_the_findings_and_nothing_is_told_twice() -> None:
 
 
 @pytest.mark.parametrize(("hosts", "findings", "english", "chinese"), [
-    (HOSTS, [LINK], "Result: failed. 4 hosts: 1 failed, 3 good.", "结论：失败。4 台主机：1 台失败，3 台正常。"),
-    (["npu1"], [], "Result: good. 1 host: 1 good.", "结论：正常。1 台主机：1 台正常。"),
-    (["npu1", "npu2"], [PATH], "Result: slow. 2 hosts: 2 good.", "结论：慢。2 台主机：2 台正常。"),
+    (HOSTS, [LINK], "Result: failed. 4 hosts: 1 failed, 3 good.", "结论：失败。4 台主机：失败 1 台，正常 3 台。"),
+    (["npu1"], [], "Result: good. 1 host: 1 good.", "结论：正常。1 台主机：正常 1 台。"),
+    (["npu1", "npu2"], [PATH], "Result: slow. 2 hosts: 2 good.", "结论：慢。2 台主机：正常 2 台。"),
     ([], [made.finding("no_hosts", made.Component("run", "run"), "hccn_hosts is npus")], "Result: failed.", "结论：失败。"),
 ])
-def test_the_headline(hosts: list[str], findings: list[made.Finding], english: str, chinese: str) -> None:
+def test_headline(hosts: list[str], findings: list[made.Finding], english: str, chinese: str) -> None:
     page = build(concluded(*findings, hosts=hosts))
     assert f'<p class="head"><span lang="en">{english}</span><span lang="zh-CN">{chinese}</span></p>' in html.render(page)
     assert f"\n**{english}**\n" in markdown.render(page) and f"\n**{chinese}**\n" in markdown.render(page, "zh")
@@ -116,20 +116,20 @@ def test_the_headline(hosts: list[str], findings: list[made.Finding], english: s
     ([], {}, None, "incomplete"),
     ([LINK], {}, None, "failed"),
 ])
-def test_the_state_is_that_of_the_conclusion(findings: list[made.Finding], classes: dict[str, str], end: Any, state: str) -> None:
-    """What the verdicts say does not count: they are part of the conclusion."""
+def test_state_is_that_of_the_conclusion(findings: list[made.Finding], classes: dict[str, str], end: Any, state: str) -> None:
+    """Verdicts do not count separately, since the conclusion includes them."""
     assert build([verdict("npu2", "good"), FABRIC, *concluded(*findings, **classes)], [TASK], end).state == state
 
 
-def test_the_last_conclusion_counts_with_its_own_findings() -> None:
+def test_last_conclusion_counts_with_its_findings() -> None:
     page = build([*concluded(LINK, SLOW), *concluded(PATH, hosts=["npu1", "npu2"])])
     assert (page.classes, page.state, [one.component.name for one in page.findings]) == ({"good": 2}, "slow", ["path L1-L2"])
     again = build([*concluded(LINK, SLOW), *concluded(hosts=["npu1"])])
     assert (again.classes, again.findings, again.state) == ({"good": 1}, [], "good")
-    assert "Nothing was found to be wrong." in html.render(again) and "## Findings\n\nNothing was found to be wrong." in markdown.render(again)
+    assert "No problem was found." in html.render(again) and "## Findings\n\nNo problem was found." in markdown.render(again)
 
 
-def test_a_run_that_was_cut_before_its_conclusion_shows_what_it_found() -> None:
+def test_run_interrupted_before_its_conclusion_shows_its_findings() -> None:
     page = build([verdict("npu2", "good"), *concluded(LINK)[:-1]], end=None)
     assert (page.conclusion, [one.cause for one in page.findings], page.state) == (None, ["link_down"], "failed")
     assert tables(page)[0][1][:3] == ["✕ failed", "npu3 NPU 5", "the link is down Evidence (1) hccn_tool -i 5 -link -g: link DOWN"]
@@ -142,15 +142,15 @@ NEW = {"kind": "finding", "id": "r/finding/collective/1", "status": "failed", "h
     made.finding("collective_slow", made.of_host("npu1"), "a collective over it is slow", hosts=["npu1"]).as_sample()]}
 
 
-def test_findings_of_a_collective_show_in_either_shape_without_a_conclusion() -> None:
+def test_findings_of_a_collective_without_a_conclusion() -> None:
     old, new = build([OLD]), build([NEW])
-    assert tables(old)[0][1] == ["npu1 of the fabric", "◐ slow", "a collective over npu1 is slow slow over npu1: 3 GB/s"]
+    assert tables(old)[0][1] == ["npu1 (fabric)", "◐ slow", "a collective over npu1 is slow slow over npu1: 3 GB/s"]
     assert (old.state, old.findings) == ("slow", [])
     assert tables(new)[0][1][:3] == ["◐ slow", "npu1", "a collective over it is slow"]
     assert (new.state, new.fabric) == ("slow", [])
 
 
-def test_findings_of_a_collective_are_those_of_the_conclusion_where_there_is_one() -> None:
+def test_findings_of_a_collective_with_a_conclusion() -> None:
     for record in (OLD, NEW):
         page = build([record, *concluded(LINK)])
         assert [one.cause for one in page.findings] == ["link_down"]
@@ -158,12 +158,12 @@ def test_findings_of_a_collective_are_those_of_the_conclusion_where_there_is_one
 
 
 @pytest.mark.parametrize("sample", [None, "x", 7, [], {}, {"result": "odd", "hosts": {"good": ["n1"]}}, {"result": ["failed"]}])
-def test_a_conclusion_that_is_none_does_not_count(sample: Any) -> None:
+def test_malformed_conclusion_is_ignored(sample: Any) -> None:
     records = [verdict("npu1", "slow", "m"), {"kind": "conclusion", "id": "conclusion/run", "status": "failed", "samples": [sample]}]
     assert (build(records).conclusion, build(records).classes) == (None, {"slow": 1, "not_measured": 1})
 
 
-def test_odd_parts_of_a_conclusion_and_its_findings_are_passed_over() -> None:
+def test_malformed_parts_of_a_conclusion_are_skipped() -> None:
     odd: list[Any] = [None, "x", 7, [], {}, {"component": {}}, {"component": {"kind": ["npu"], "name": 7}}, LINK.as_sample()]
     samples = [{"kind": "finding", "id": "conclusion/finding/1", "status": "failed", "samples": odd}, {"kind": "finding", "id": "conclusion/finding/2"}]
     hosts = {"failed": ["npu3", 7], "good": ["npu3"], "slow": "npu9", "odd <b>": ["n1"]}
@@ -174,7 +174,7 @@ def test_odd_parts_of_a_conclusion_and_its_findings_are_passed_over() -> None:
     assert "1 odd &lt;b&gt;, 2 failed." in html.render(page) and "1 odd \\<b\\>, 2 failed." in markdown.render(page)
 
 
-def test_many_hosts_are_a_small_page() -> None:
+def test_page_of_many_hosts_is_small() -> None:
     hosts = [f"npu{number}" for number in range(512)]
     same = [made.finding("mtu_differs", made.of_host(host), "the MTU is 1500, that of the others 4096", hosts=[host]) for host in hosts]
     own = [made.finding("link_down", made.of_npus([(host, 0)]), f"the link went down {int(host[3:])} s ago", devices=[(host, 0)]) for host in hosts]
@@ -182,7 +182,7 @@ def test_many_hosts_are_a_small_page() -> None:
     found, named = tables(page)
     assert (len(page.findings), len(page.rows), len(found), len(named)) == (1024, 513, 51, 101)
     text = html.render(page)
-    assert "463 more findings are not shown here; the history has them." in text and "412 more hosts are not shown here" in text
+    assert "463 more findings are not shown here; see the history." in text and "412 more hosts are not shown here" in text
     assert len(text) < 100_000
     (row,) = build(concluded(*same, hosts=hosts)).rows
     assert row.component.name == "npu0, npu1, npu2 ... (512 hosts)"
@@ -199,7 +199,7 @@ def test_markdown() -> None:
         "| slow | npu1 NPU 0 | 74 % below normal<br>npu1 NPU 0 to npu2 NPU 0: 50.2 Gbit/s | On npu1: hccn\\_tool -i 0 -optical -g |\n\n"
         "## Verdict\n\n1 failed, 1 unreachable, 1 slow, 1 good\n\n- failed: npu3\n- unreachable: npu4\n- slow: npu1\n\n")
     many = [made.finding("link_down", made.of_npus([("npu1", number)]), f"{number}", devices=[("npu1", number)]) for number in range(52)]
-    assert "\n2 more findings are not shown here; the history has them.\n" in markdown.render(build(concluded(*many)))
+    assert "\n2 more findings are not shown here; see the history.\n" in markdown.render(build(concluded(*many)))
 
 
 def test_json_artifacts_and_metrics() -> None:
@@ -219,14 +219,14 @@ def test_json_artifacts_and_metrics() -> None:
     assert json.loads(export.render(without))["conclusion"] is None and "hccn_findings" not in prometheus.render(without, None)
 
 
-def test_a_conclusion_is_no_failed_result() -> None:
+def test_conclusion_is_not_a_failed_result() -> None:
     assert build(concluded(LINK)).failures == []
 
 
 EVIL = "<script>alert(1)</script>\" onload=\"x"
 
 
-def test_no_text_of_a_finding_becomes_markup() -> None:
+def test_texts_of_findings_are_escaped() -> None:
     sample = {"component": {"kind": "host", "name": EVIL}, "cause": EVIL, "severity": "failed", "message": EVIL, "hosts": [EVIL], "evidence": [EVIL],
               "next_step": EVIL, "stage": EVIL}
     records = [{"kind": "finding", "id": "conclusion/finding/1", "samples": [sample]},

@@ -1,4 +1,4 @@
-"""Access to fields that may be anything."""
+"""Access to fields of any type."""
 
 from __future__ import annotations
 
@@ -57,14 +57,14 @@ def test_tools() -> None:
     assert fields.tool_of({"tool": "ib_write_bw"}) == ""
 
 
-def test_natural_order_without_repetitions() -> None:
+def test_unique_names_in_natural_order() -> None:
     assert fields.unique(["n10", "n2", "a", "n2", "10", "9"]) == ["9", "10", "a", "n2", "n10"]
 
 
-def test_moments() -> None:
+def test_times() -> None:
     assert fields.moment("2026-11-20T10:15:30.500Z") == datetime.datetime(2026, 11, 20, 10, 15, 30, 500000, tzinfo=datetime.timezone.utc)
     assert [fields.moment(value) for value in (None, "soon", "2026-11-20T10:15:30")] == [None, None, None]
 
 
-def test_a_number_that_no_float_holds_is_none() -> None:
+def test_integer_beyond_the_range_of_float_is_none() -> None:
     assert fields.number(10**400) is None and fields.number(-(10**400)) is None

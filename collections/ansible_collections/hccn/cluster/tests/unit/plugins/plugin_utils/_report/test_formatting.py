@@ -1,9 +1,9 @@
-"""Numbers as people read them."""
+"""Numbers, units and times as text."""
 
 from __future__ import annotations
 
 import pytest
-from ansible_collections.hccn.cluster.plugins.plugin_utils._history.cells import What
+from ansible_collections.hccn.cluster.plugins.plugin_utils._history.pair_results import Metric
 from ansible_collections.hccn.cluster.plugins.plugin_utils._history.summary import Group
 from ansible_collections.hccn.cluster.plugins.plugin_utils._report import formatting
 
@@ -32,9 +32,9 @@ def test_units_and_shares() -> None:
     assert (formatting.percent(0.994), formatting.percent(None)) == ("99 %", "–")
 
 
-def test_what_was_measured() -> None:
-    assert formatting.measured_what(What("rdma", "ib_write_bw", "write", "bandwidth", 65536, "Gbit/s")) == "rdma write bandwidth at 64 KiB (ib_write_bw)"
-    assert formatting.measured_what(What("ping", "", "", "latency", None, "us")) == "ping latency"
+def test_metric_as_text() -> None:
+    assert formatting.metric_text(Metric("rdma", "ib_write_bw", "write", "bandwidth", 65536, "Gbit/s")) == "rdma write bandwidth at 64 KiB (ib_write_bw)"
+    assert formatting.metric_text(Metric("ping", "", "", "latency", None, "us")) == "ping latency"
     assert formatting.group_text(Group("rdma", "t", "write", "bandwidth", 65536, "same rail", "A3", "7.1", "Gbit/s")) == (
         "rdma write bandwidth at 64 KiB, same rail, A3, 7.1")
     assert formatting.group_text(Group("collective", "t", "all_reduce", "bandwidth", 1024, "2 hosts, 16 ranks", "", "", "GB/s")) == (

@@ -1,4 +1,4 @@
-"""Maps and the worst pairs: what is in which cell, in which order, and how it becomes a picture."""
+"""Heatmaps (cells, order, images) and the worst pairs."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def maps(*records: dict[str, Any], normal: float | None = None) -> heatmaps.Maps
     return found
 
 
-def test_hosts_in_natural_order_senders_as_rows() -> None:
+def test_hosts_are_in_natural_order_with_senders_as_rows() -> None:
     found = maps(pair("n10", "n2", 100.0), pair("n2", "n1", 50.0), pair("n1", "n10", None)).pairs
     assert found.rows == found.columns == ["n1", "n2", "n10"]
     assert found.values == [[None, None, None], [50.0, None, None], [None, 100.0, None]]
@@ -41,7 +41,7 @@ def test_hosts_in_natural_order_senders_as_rows() -> None:
     assert found.devices is None
 
 
-def test_a_cell_of_hosts_is_the_worst_of_their_npus() -> None:
+def test_cell_of_two_hosts_is_the_worst_pair_of_npus() -> None:
     found = maps(pair("n1", "n2", 100.0), pair("n1", "n2", 60.0, device=3), pair("n2", "n1", 99.0), pair("n2", "n1", None, device=5)).pairs
     assert found.values == [[None, 60.0], [None, None]]
     assert found.states[1][0] == png.FAILED
@@ -51,7 +51,7 @@ def test_a_cell_of_hosts_is_the_worst_of_their_npus() -> None:
     assert (slow.values, slow.unit, slow.share(0, 1)) == ([[None, 3.0], [None, None]], "us", pytest.approx(2.5 / 3))
 
 
-def test_a_small_run_that_crosses_rails_has_a_row_for_each_npu() -> None:
+def test_small_run_across_rails_has_a_row_per_npu() -> None:
     found = maps(pair("n1", "n2", 100.0, device=0, to=1), pair("n2", "n1", 90.0, device=1, to=0))
     assert found.pairs.rows == ["n1 npu 0", "n2 npu 1"]
     alone = maps(pair("n1", "n1", 100.0, device=0, to=1))
@@ -70,7 +70,7 @@ def test_rails_and_leaves() -> None:
     assert (found.leaves.rows, found.leaves.values) == (["L1", "L2"], [[None, 80.0], [100.0, 60.0]])
 
 
-def test_what_is_expected() -> None:
+def test_expected_value() -> None:
     records = [pair("n1", "n2", 100.0), pair("n2", "n1", 80.0)]
     assert maps(*records).expected == Expected(90.0, "median")
     assert maps(*records, normal=98.0).expected == Expected(98.0, "history")
@@ -78,27 +78,27 @@ def test_what_is_expected() -> None:
     assert heatmaps.build(PairResults([]), None) is None
 
 
-def test_the_map_is_about_what_most_of_the_run_is_about() -> None:
+def test_maps_show_the_most_frequent_metric() -> None:
     small = {**pair("n1", "n2", 1.0), "samples": [{"size_bytes": 64, "bandwidth_gbit_s": 1.0}]}
     found = maps(small, pair("n1", "n2", 100.0), pair("n2", "n1", 90.0))
-    assert (found.what.size_bytes, found.pairs.values) == (65536, [[None, 100.0], [90.0, None]])
+    assert (found.metric.size_bytes, found.pairs.values) == (65536, [[None, 100.0], [90.0, None]])
     only_failed = maps(pair("n1", "n2", None))
     assert (only_failed.pairs.states[0][1], only_failed.expected) == (png.FAILED, Expected(0.0, "median"))
 
 
 @pytest.mark.parametrize(("part", "level"), [(0.1, 0), (0.5, 0), (0.775, 120), (1.0, 217), (1.05, 239), (2.0, 239), (None, png.CLEAR)])
-def test_colours_do_not_follow_the_best_or_worst_of_a_run(part: float | None, level: int) -> None:
+def test_colours_use_a_fixed_scale(part: float | None, level: int) -> None:
     assert heatmaps.level(part) == level
 
 
-def test_the_scale_is_ordered_in_grey() -> None:
+def test_scale_is_ordered_in_greyscale() -> None:
     greys = [0.299 * red + 0.587 * green + 0.114 * blue for red, green, blue, _alpha in map(png.shade, range(png.SHADES))]
     assert greys == sorted(greys) and greys[-1] - greys[0] > 150
     assert (png.shade(0), png.shade(png.SHADES - 1)) == ((68, 1, 84, 255), (253, 231, 37, 255))
 
 
 def pixels(content: bytes) -> tuple[int, int, list[bytes]]:
-    """Width, height and palette indices of a picture."""
+    """Return width, height and palette indices of a PNG."""
     place, body, width, height = 8, b"", 0, 0
     while place < len(content):
         length, name = struct.unpack_from(">I4s", content, place)
@@ -112,7 +112,7 @@ def pixels(content: bytes) -> tuple[int, int, list[bytes]]:
     return width, height, [raw[row * (width + 1) + 1:(row + 1) * (width + 1)] for row in range(height)]
 
 
-def test_pictures() -> None:
+def test_png_pictures() -> None:
     assert pixels(png.picture(3, [b"\0\1\2", b"\3\4\5"], png.SCALE)) == (3, 2, [b"\0\1\2", b"\3\4\5"])
     width, height, rows = pixels(png.overlay([bytes([0, png.DIAGONAL]), bytes([png.FAILED, png.NOT_MEASURED])], 9))
     assert (width, height) == (18, 18)
@@ -121,7 +121,7 @@ def test_pictures() -> None:
     assert [row[9:].count(4) for row in rows[9:]] == [0, 0, 0, 2, 2, 0, 0, 0, 0]
 
 
-def test_the_numbers_behind_the_colours() -> None:
+def test_values_for_the_script() -> None:
     (plot, *_rest) = plots.build(maps(pair("n1", "n2", 195.94), pair("n2", "n1", None)))
     assert (plot.data["rows"], plot.data["columns"], plot.data["scale"], plot.data["unit"]) == (["n1", "n2"], None, 100.0, "Gbit/s")
     raw = zlib.decompress(base64.b64decode(plot.data["values"]))
@@ -131,7 +131,7 @@ def test_the_numbers_behind_the_colours() -> None:
 
 
 @pytest.mark.parametrize(("hosts", "wide", "narrow", "marks"), [(4, (28, 28), (28, 28), 4), (64, (9, 9), (3, 3), 32), (512, (2, 2), (1, 1), 64)])
-def test_cells_are_whole_pixels_and_names_have_room(hosts: int, wide: Any, narrow: Any, marks: int) -> None:
+def test_cells_have_whole_pixels_and_names_do_not_overlap(hosts: int, wide: Any, narrow: Any, marks: int) -> None:
     (plot, *_rest) = plots.build(maps(*(pair(f"n{number}", f"n{(number + 1) % hosts}", 100.0) for number in range(hosts))))
     assert (plot.cell, plot.narrow, len(plot.rows)) == (wide, narrow, marks)
     assert all((other.place - one.place) * plot.cell[1] >= plots.MARK for one, other in zip(plot.rows, plot.rows[1:]))
@@ -149,12 +149,12 @@ def test_cells_are_whole_pixels_and_names_have_room(hosts: int, wide: Any, narro
         ([], []),
     ],
 )
-def test_names_beside_a_map(names: list[str], short: list[str]) -> None:
+def test_long_names_beside_a_map_are_shortened(names: list[str], short: list[str]) -> None:
     assert plots.shortened(names) == short
     assert all(len(name) <= plots.NAME for name in short)
 
 
-def test_the_worst_pairs_with_what_speaks_for_which_end() -> None:
+def test_worst_pairs_with_evidence_for_each_endpoint() -> None:
     records = [pair(source, target, 50.0 if source == "n3" else 100.0) for source in ("n1", "n2", "n3", "n4") for target in ("n1", "n2", "n3", "n4")
                if source != target and (source, target) != ("n4", "n1")]
     measured = PairResults([*records, pair("n4", "n1", None)])
@@ -169,7 +169,7 @@ def test_the_worst_pairs_with_what_speaks_for_which_end() -> None:
         ("n3", 50.0, 100.0, 0.5), ("n1", 100.0, 75.0, 0.75)]
 
 
-def test_one_dead_host_does_not_hide_a_slow_link() -> None:
+def test_failed_host_does_not_hide_a_slow_link() -> None:
     records = [pair(f"n{number}", "n99", None) for number in range(20)] + [pair("n1", "n2", 50.0)]
     found = worst_pairs.pairs(PairResults([*records, *(pair(f"n{number}", f"n{number + 1}", 100.0) for number in range(2, 20))]), Expected(100.0, "history"))
     assert [row.target for row in found[:3]] == ["n99 npu 0"] * 3

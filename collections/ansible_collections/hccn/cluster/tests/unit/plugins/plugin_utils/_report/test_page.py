@@ -1,4 +1,4 @@
-"""From a run to the page: what is on it, and that it is one safe file."""
+"""The HTML page of a run: its content, and that it is a single safe file."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ TASK = {"event": "failed", "host": "n3", "task": "Measure", "message": "it broke
 
 
 def run(records: list[dict[str, Any]], events: list[dict[str, Any]] | None = None, **more: Any) -> Run:
-    """A run that came to its end, unless ``end`` says otherwise."""
+    """Return a finished run, or one with another ``end`` line."""
     file = RunFile(Path("/h/20261120T101530Z-r1.jsonl"), "r1", "20261120T101530Z", part=False)
     return Run(file, HEADER, records, events or [], more.pop("end", END), **more)
 
@@ -90,7 +90,7 @@ FETCHING = ("src", "href", "srcset", "action", "data", "poster")
 
 
 class Text(html.parser.HTMLParser):
-    """The text of every section as a reader of one language sees it, and every attribute that could fetch or run something."""
+    """Collects the text of every section in one language, and every attribute that could load or run something."""
 
     def __init__(self, language: str) -> None:
         super().__init__()
@@ -125,45 +125,45 @@ def read(text: str, language: str = "en") -> Text:
     return parser
 
 
-def test_every_section_of_a_full_run() -> None:
+def test_all_sections_of_a_complete_run() -> None:
     seen = read(page([DEVICE, RDMA, COLLECTIVE, VERDICT, PATH, BROKEN], [TASK], bad_lines=1, unknown_lines=2))
     assert list(seen.sections) == ["verdict", "worst", "maps", "trends", "collectives", "latency", "devices", "coverage", "failures", "about"]
     assert seen.sections["verdict"] == (
         "3 of 3 hosts are not good. 1 component of the fabric is not good. | 1 | ✕ | failed | 1 | ◐ | slow | 1 | ○ | not measured | "
-        "Host | Class | Why | path L1-L2 | of the fabric | , | not certain | ◐ | slow | 4 of its pairs are slow | n9 to n17: 155.9 | "
+        "Host | Class | Reason | path L1-L2 | (fabric) | , | uncertain | ◐ | slow | 4 of its pairs are slow | n9 to n17: 155.9 | "
         "n1 | ✕ | failed | 1 of 4 results failed, the last: nobody listens | "
         "n2 | ◐ | slow | npu 0 is slow | slow with 3 of 3 good partners | "
         "n3 | ○ | not measured | Nothing was measured on this host in this run. | "
-        "The worst pairs | Who reaches whom | Trends and baseline | Collectives | Latency | Devices | What was covered, and what not | Failures | "
+        "Worst pairs | Pair matrix | Trends and baseline | Collectives | Latency | Devices | Coverage | Failures | "
         "About this run"
     )
     assert seen.sections["worst"] == (
-        "The worst pairs | rdma write bandwidth at 64 KiB (ib_write_bw). | 100 % = 195.9 Gbit/s, the median of this run | . | "
-        "Sender | Receiver | Value | Of expected | Evidence | "
-        "n2 npu 1 | n1 npu 1 | ✕ | failed | – | nobody listens; | neither end has another partner in this run | "
-        "n1 npu 0 | n2 npu 0 | 195.9 Gbit/s | 100 % | neither end has another partner in this run"
+        "Worst pairs | rdma write bandwidth at 64 KiB (ib_write_bw). | 100 % = 195.9 Gbit/s, the median of this run | . | "
+        "Sender | Receiver | Value | Share of expected | Evidence | "
+        "n2 npu 1 | n1 npu 1 | ✕ | failed | – | nobody listens; | neither endpoint has another peer in this run | "
+        "n1 npu 0 | n2 npu 0 | 195.9 Gbit/s | 100 % | neither endpoint has another peer in this run"
     )
-    assert seen.sections["trends"] == "Trends and baseline | There is no earlier run of the same kind to compare with."
+    assert seen.sections["trends"] == "Trends and baseline | No earlier run of the same kind is available for comparison."
     assert seen.sections["collectives"] == (
-        "Collectives | Bus bandwidth over size, GB/s | 0 | 5 | 10 | 15 | 20 | all_reduce 16 1 MiB: 16.35 GB/s | 1 MiB | 1 MiB | all_reduce, | "
+        "Collectives | Bus bandwidth by data size, GB/s | 0 | 5 | 10 | 15 | 20 | all_reduce 16 1 MiB: 16.35 GB/s | 1 MiB | 1 MiB | all_reduce, | "
         "16 ranks, 2 hosts | all_reduce_test n1, n2 | "
         "Size | Time, µs | algbw, GB/s | busbw, GB/s | Check | 1 MiB | 120.2 | 8.720 | 16.35 | success"
     )
     assert seen.sections["latency"] == (
-        "Latency | Sender | Receiver | What | Size | Typical, µs | Average, µs | 99 %, µs | Status | "
+        "Latency | Sender | Receiver | Item | Size | Typical, µs | Average, µs | 99 %, µs | Status | "
         "n1 npu 0 | n2 npu 0 | rdma write | 64 KiB | 2.010 | – | – | ok"
     )
     assert seen.sections["devices"] == (
-        "Devices | NPUs: 1. Standing out: 0. | Link | 1 up | TLS | 1 enabled | Health | 1 success | n1, A3 | "
+        "Devices | NPUs: 1. With unusual values: 0. | Link | 1 up | TLS | 1 enabled | Health | 1 success | n1, A3 | "
         "NPU | Address | TLS | Link | Health | 0 | 192.0.2.1 | enabled | UP | Success"
     )
     assert seen.sections["coverage"] == (
-        "What was covered, and what not | Hosts measured | 2 of 3 | Pairs of hosts that met | 1 of 3 | Measurements of pairs | 1 | Pairs that failed | 1 | "
+        "Coverage | Hosts measured | 2 of 3 | Pairs of hosts measured | 1 of 3 | Measurements of pairs | 1 | Pairs that failed | 1 | "
         "Pairs that were not run | 0 | Not measured | n3 | "
         "Results by kind | Kind | ok | failed | not run | collective | 1 | 0 | 0 | device | 1 | 0 | 0 | rdma | 1 | 1 | 0 | verdict | 0 | 2 | 0"
     )
     assert seen.sections["failures"] == (
-        "Failures | Results that failed or could not be had | Where | What | Status | Message | "
+        "Failures | Results that failed or could not be obtained | Where | Item | Status | Message | "
         "n2 npu 1 to n1 npu 1 | rdma read | failed | connection_refused | nobody listens | look at the firewall | "
         "Failed tasks, unreachable hosts and records that were not kept | Host | Status | Task | Message | n3 | failed | ( | ignored | ) | Measure | it broke"
     )
@@ -171,24 +171,24 @@ def test_every_section_of_a_full_run() -> None:
         "About this run | Run | r1 | State | complete | Started | 2026-11-20 10:15:30 UTC | Duration | 1 h 2 min 3 s | Playbook | check_fabric.yml | "
         "Products | A3 | Tools | all_reduce_test (1), hccn_tool (1), ib_write_bw 6.29 (sim) (1) | "
         "Controller | c1, ansible-core 2.19.14, hccn.cluster 1.0.0 | "
-        "Lines of the history that could not be read: 1; of a kind that this version does not know: 2."
+        "Lines of the history that could not be read: 1; of a kind unknown to this version: 2."
     )
 
 
-def test_empty_sections_say_so_in_one_sentence() -> None:
+def test_empty_sections_have_one_sentence() -> None:
     seen = read(page([])).sections
     assert {name: seen[name] for name in ("worst", "maps", "collectives", "latency", "devices", "failures")} == {
-        "worst": "The worst pairs | No pair was measured in this run.",
-        "maps": "Who reaches whom | No pair was measured in this run.",
+        "worst": "Worst pairs | No pair was measured in this run.",
+        "maps": "Pair matrix | No pair was measured in this run.",
         "collectives": "Collectives | No collective was measured in this run.",
         "latency": "Latency | No latency was measured in this run.",
         "devices": "Devices | No device was read in this run.",
-        "failures": "Failures | Nothing failed: no result, no task, no connection.",
+        "failures": "Failures | No result, task or connection failed.",
     }
-    assert seen["verdict"].startswith("No host left a result in this run.")
+    assert seen["verdict"].startswith("No host has a result in this run.")
 
 
-def test_every_text_is_there_in_both_languages() -> None:
+def test_all_texts_are_in_both_languages() -> None:
     records = [DEVICE, RDMA, COLLECTIVE, VERDICT, PATH, BROKEN]
     english, chinese = read(page(records, [TASK])), read(page(records, [TASK]), "zh-CN")
     assert chinese.sections["verdict"].startswith("3 台主机中有 3 台不正常。 网络中有 1 个部件不正常。 | 1 | ✕ | 失败 | 1 | ◐ | 慢")
@@ -198,14 +198,14 @@ def test_every_text_is_there_in_both_languages() -> None:
     assert [key for key, (one, other) in marks.items() if one != other] == []
 
 
-def test_the_language_that_is_shown_first() -> None:
+def test_language_that_is_shown_first() -> None:
     built = model.build(run([VERDICT]))
     assert '<input class="pick" type="radio" name="language" id="zh" aria-label="中文" checked>' in pages.render(built, "zh")
     assert '<html lang="zh-CN">' in pages.render(built, "zh")
     assert '<input class="pick" type="radio" name="language" id="en" aria-label="English" checked>' in pages.render(built)
 
 
-def test_the_page_fetches_nothing_and_runs_its_own_script_alone() -> None:
+def test_page_makes_no_requests_and_runs_only_its_own_script() -> None:
     text = page([DEVICE, RDMA, COLLECTIVE, VERDICT, BROKEN], [TASK])
     seen = read(text)
     assert {value[:5] for _name, value in seen.fetching if value and not value.startswith("#")} == {"data:"}
@@ -220,7 +220,7 @@ EVIL = "<script>alert(1)</script>\" onload=\"x"
 
 
 def evil(value: Any) -> Any:
-    """The same structure with every text replaced, but for those that the model branches on."""
+    """Return the structure with every text replaced, except those on which the model branches."""
     if isinstance(value, dict):
         return {key: item if key in ("kind", "status", "schema") else evil(item) for key, item in value.items()}
     if isinstance(value, list):
@@ -228,7 +228,7 @@ def evil(value: Any) -> Any:
     return EVIL if isinstance(value, str) else value
 
 
-def test_no_text_of_a_record_becomes_markup() -> None:
+def test_texts_of_records_are_escaped() -> None:
     records = [evil(record) for record in (DEVICE, RDMA, COLLECTIVE, VERDICT, PATH, BROKEN)]
     matrix = {"kind": "matrix", "status": "ok", "source": {"host": EVIL, "device": 0}, "hosts": ["n1", EVIL + "2"], "samples": [{"bandwidth_gbit_s": [1, 2]}]}
     leaves = [{**DEVICE, "source": {"host": host, "device": 0}, "samples": [{"lldp": {"system_name": EVIL + host}}]} for host in ("n1", EVIL)]
@@ -245,14 +245,14 @@ def test_no_text_of_a_record_becomes_markup() -> None:
     assert sorted(maps["leaves"]) == sorted([EVIL + "n1", EVIL + EVIL]) and EVIL in maps["pairs"]
 
 
-def test_colours_follow_the_reader_and_never_speak_alone() -> None:
+def test_colours_follow_the_colour_scheme_and_classes_have_symbols() -> None:
     text = page([VERDICT])
     assert "@media (prefers-color-scheme:dark)" in text
     assert "@media print" in text
     assert '<span class="label slow"><span aria-hidden="true">◐</span> <span lang="en">slow</span>' in text
 
 
-def test_a_class_that_is_not_known_is_shown_as_it_is() -> None:
+def test_unknown_class_is_shown_unchanged() -> None:
     record = {**VERDICT, "samples": [{"class": "odd <b>", "message": ""}]}
     assert '<span class="label other"><span aria-hidden="true">?</span> odd &lt;b&gt;</span>' in page([record])
 
@@ -261,11 +261,11 @@ def test_a_class_that_is_not_known_is_shown_as_it_is() -> None:
     ("end", "current", "state", "sentence"),
     [
         (END, False, "complete", "State | complete"),
-        (None, True, "running", "State | Made by the run itself, before its end."),
-        (None, False, "incomplete", "State | Incomplete. The run was ended before its end; this is what was kept until then."),
+        (None, True, "running", "State | Written by the run itself, before it ended."),
+        (None, False, "incomplete", "State | Incomplete. The run was interrupted; this page shows what was recorded until then."),
     ],
 )
-def test_how_far_the_run_came(end: Any, current: bool, state: str, sentence: str) -> None:
+def test_completeness_of_the_run(end: Any, current: bool, state: str, sentence: str) -> None:
     built = model.build(run([RDMA], end=end), current=current)
     assert built.facts.state == state
     text = pages.render(built)
@@ -273,7 +273,7 @@ def test_how_far_the_run_came(end: Any, current: bool, state: str, sentence: str
     assert ('<p class="failed"><strong>' in text) is (state == "incomplete")
 
 
-def test_the_same_run_gives_the_same_page() -> None:
+def test_same_run_gives_the_same_page() -> None:
     assert page([DEVICE, RDMA], [TASK]) == page([DEVICE, RDMA], [TASK])
 
 
@@ -286,7 +286,7 @@ def test_check_mode_and_missing_facts() -> None:
     )
 
 
-def test_records_that_are_not_what_they_should_be_do_not_break_the_page() -> None:
+def test_malformed_records_do_not_break_the_page() -> None:
     odd: list[Any] = [None, "x", 7, [], {}]
     records = [
         {"kind": kind, "status": status, "source": what, "target": what, "samples": what, "error": what, "tool": what, "context": what, "hosts": what}
@@ -298,13 +298,13 @@ def test_records_that_are_not_what_they_should_be_do_not_break_the_page() -> Non
     assert text.endswith("</html>")
 
 
-def test_failures_are_those_that_failed_or_could_not_be_run() -> None:
+def test_failures_are_records_that_failed_or_were_not_run_with_an_error() -> None:
     skipped = {"kind": "rdma", "status": "not_run", "hosts": ["n1", "n2"], "error": {"code": "busy", "message": "pid 7"}}
     quiet = {"kind": "rdma", "status": "not_run", "source": {"host": "n1"}}
     assert model.build(run([skipped, quiet, VERDICT, RDMA])).failures == [model.Failure("n1, n2", "rdma", "not_run", "busy", "pid 7", "")]
 
 
-def test_what_is_too_long_for_a_page_is_counted() -> None:
+def test_rows_beyond_the_limit_are_counted() -> None:
     many = [{**BROKEN, "source": {"host": f"n{number}"}} for number in range(pages.LISTED + 3)]
     events = [{**TASK, "host": f"n{number}"} for number in range(pages.LISTED + 1)]
     latencies = [RDMA] * (pages.LISTED + 2)
@@ -312,13 +312,13 @@ def test_what_is_too_long_for_a_page_is_counted() -> None:
     assert seen["failures"].count("connection_refused") == 100
     assert "| 3 more are in the history of the run. |" in seen["failures"]
     assert seen["failures"].endswith("| 1 more are in the history of the run.")
-    assert "The worst 10 of 205." in seen["worst"]
+    assert "The worst 10 of 205 pairs are listed." in seen["worst"]
     assert seen["latency"].endswith("| 92 more are in the history of the run.")
     assert seen["latency"].count("rdma write") == 10
-    assert "3 more hosts are not shown here; the history has them." in seen["verdict"]
+    assert "3 more hosts are not shown here; see the history." in seen["verdict"]
 
 
-def test_good_hosts_are_named_and_many_of_them_folded_away() -> None:
+def test_good_hosts_are_listed_and_collapsed_if_many() -> None:
     def judged(count: int) -> str:
         records = [{**VERDICT, "status": "ok", "source": {"host": f"n{number}"}, "samples": [{"class": "good", "message": ""}]} for number in range(count)]
         return page(records)
@@ -341,14 +341,14 @@ def test_good_hosts_are_named_and_many_of_them_folded_away() -> None:
         ([], [{**TASK, "ignored": False}], END, "failed"),
     ],
 )
-def test_the_run_in_one_word(records: Any, events: Any, end: Any, state: str) -> None:
+def test_state_of_the_run(records: Any, events: Any, end: Any, state: str) -> None:
     made = [{**VERDICT, "source": {"host": host}, "samples": [{"class": name, "message": "m"}]} for host, name in records]
     assert model.build(run(made, events, end=end)).state == state
     fabric = {"kind": "verdict", "status": "failed", "samples": [{"kind": "leaf", "name": "L1", "class": "failed", "message": "m"}]}
     assert model.build(run([*made, fabric], events, end=end)).state == "failed"
 
 
-def test_a_collective_without_a_size_or_a_name() -> None:
+def test_collective_without_a_size_or_a_name() -> None:
     bare, wide = {"kind": "collective", "status": "not_run"}, {**COLLECTIVE, "hosts": [f"n{number}" for number in range(20)]}
     seen = read(page([bare, wide])).sections
     assert "| Collectives | , | ? ranks, 0 hosts | ? | not run | No size was measured. | all_reduce, | 16 ranks, 20 hosts |" in seen["collectives"]
@@ -361,7 +361,7 @@ def test_classes_are_counted_worst_first() -> None:
     assert list(model.build(run([VERDICT, *others])).classes.items()) == [("failed", 1), ("slow", 1), ("good", 2)]
 
 
-def test_a_clock_that_was_set_back_tells_no_duration() -> None:
+def test_duration_is_unknown_if_the_clock_was_set_back() -> None:
     built = model.build(run([RDMA], end={**END, "finished_at": "2026-11-20T09:15:30.000Z"}))
     assert built.facts.duration_s is None
     assert "| Duration | – |" in read(pages.render(built)).sections["about"]

@@ -1,4 +1,4 @@
-"""The tables of latency and collectives."""
+"""Tables of latencies and collectives."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def pair(source: str, target: str, *values: float, size: int = 65536, **more: An
     }
 
 
-def test_latencies_longest_first() -> None:
+def test_latencies_are_sorted_longest_first() -> None:
     records = [
         pair("n1", "n2", samples=[{"size_bytes": 2, "latency_us": {"min": 1.0, "typical": 2.0, "avg": 2.5, "p99": 9.0}}]),
         {"kind": "ping", "status": "ok", "source": {"address": "192.0.2.1"}, "samples": [{"latency_us": {"avg": 30}}, {"latency_us": {}}, {}]},
@@ -33,7 +33,7 @@ def test_latencies_longest_first() -> None:
     ]
 
 
-def test_a_collective_with_its_sizes() -> None:
+def test_collective_with_sizes() -> None:
     record = {
         "kind": "collective",
         "status": "failed",

@@ -1,4 +1,4 @@
-"""The line of each host."""
+"""The class and reason of each host."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def lines(given: Run) -> list[tuple[str, str, str]]:
     return [(line.host, line.verdict, line.sentence) for line in verdicts.build(given)]
 
 
-def test_the_worst_comes_first_and_hosts_in_natural_order() -> None:
+def test_hosts_are_sorted_worst_first_then_in_natural_order() -> None:
     classes = ["good", "good", "not_measured", "busy", "slow", "unreachable", "failed", "weird"]
     hosts = ["n10", "n2", "n3", "n4", "n5", "n6", "n7", "n8"]
     found = verdicts.build(run([verdict(host, name) for host, name in zip(hosts, classes)]))
@@ -40,13 +40,13 @@ def test_the_worst_comes_first_and_hosts_in_natural_order() -> None:
     ]
 
 
-def test_the_last_verdict_stands_with_its_evidence() -> None:
+def test_last_verdict_counts_with_its_evidence() -> None:
     found = verdicts.build(run([verdict("n1", "failed"), verdict("n1", "slow", "npu 3 is slow", ["3 of 3 good partners", 7])]))
     assert found == [verdicts.HostVerdict("n1", "slow", "npu 3 is slow", ["3 of 3 good partners", "7"], judged=True)]
 
 
 @pytest.mark.parametrize(("status", "expected"), [("ok", "good"), ("failed", "failed")])
-def test_a_verdict_without_a_class_is_read_from_its_status(status: str, expected: str) -> None:
+def test_class_of_a_verdict_without_one_follows_its_status(status: str, expected: str) -> None:
     record = {"kind": "verdict", "status": status, "source": {"host": "n1"}, "error": {"message": "what was wrong"}}
     assert lines(run([record])) == [("n1", expected, "what was wrong")]
     assert lines(run([verdict("n1", None, status=status)])) == [("n1", expected, "m")]
@@ -70,20 +70,20 @@ GONE = {"event": "unreachable", "host": "n1", "task": "Measure", "message": "no 
         ([RDMA, FAILED], [TASK], ("failed", "1 of 2 results failed, the last: connection refused")),
         ([{**FAILED, "error": None}], [], ("failed", "1 of 1 results failed, the last: no message")),
         ([RDMA], [TASK], ("failed", "Task Measure: it broke")),
-        ([RDMA, SEEN], [], ("not_judged", "1 of 2 results are ok measurements; no verdict was made.")),
-        ([RDMA], [{**TASK, "ignored": True}], ("not_judged", "1 of 1 results are ok measurements; no verdict was made.")),
+        ([RDMA, SEEN], [], ("not_judged", "1 of 2 results are successful measurements; there is no verdict.")),
+        ([RDMA], [{**TASK, "ignored": True}], ("not_judged", "1 of 1 results are successful measurements; there is no verdict.")),
         ([SEEN], [], ("not_measured", "Nothing was measured on this host in this run.")),
         ([SEEN], [DROPPED], ("not_measured", "Task Measure: A record is not kept: 'a': it is too large")),
-        ([RDMA], [DROPPED], ("not_judged", "1 of 1 results are ok measurements; no verdict was made.")),
+        ([RDMA], [DROPPED], ("not_judged", "1 of 1 results are successful measurements; there is no verdict.")),
         ([], [TASK, DROPPED], ("failed", "Task Measure: it broke")),
     ],
 )
-def test_without_a_verdict_the_line_says_what_was_recorded(records: list[Any], events: list[Any], expected: tuple[str, str]) -> None:
+def test_class_and_reason_without_a_verdict(records: list[Any], events: list[Any], expected: tuple[str, str]) -> None:
     assert lines(run(records, events)) == [("n1", *expected)]
     assert [line.judged for line in verdicts.build(run(records, events))] == [False]
 
 
-def test_hosts_of_the_play_without_a_result_are_listed_but_not_localhost() -> None:
+def test_hosts_of_the_play_without_a_result_are_listed_except_localhost() -> None:
     end = {"end": True, "hosts": {"n2": {}, "localhost": {}}}
     assert [line[:2] for line in lines(run([RDMA], end=end))] == [("n2", "not_measured"), ("n1", "not_judged")]
     assert lines(run([], end={"end": True, "hosts": None})) == []

@@ -29,7 +29,7 @@ def device(host: str, number: int, status: str = "ok", **sample: Any) -> dict[st
     return {"kind": "device", "status": status, "source": {"host": host, "device": number}, "context": {"product": "A3"}, "samples": [sample]}
 
 
-def test_npus_in_natural_order_as_last_seen() -> None:
+def test_npus_in_natural_order_with_their_last_state() -> None:
     failed = {**device("n2", 10, "failed"), "error": {"message": "device not ready"}, "samples": []}
     found = devices.build([device("n10", 0, tls=False, link="up"), failed, device("n2", 9, tls=True, address="192.0.2.9"), device("n2", 9, tls=False)])
     assert [(group.host, group.product, [(one.id, one.address, one.tls, one.errors) for one in group.devices]) for group in found.hosts] == [
@@ -50,13 +50,13 @@ def test_npus_in_natural_order_as_last_seen() -> None:
         ({"counters": {"roce_new_pkt_rty_num": 7, "roce_rx_all_pkt_num": 9}}, ("counters",)),
     ],
 )
-def test_what_stands_out(sample: dict[str, Any], odd: tuple[str, ...]) -> None:
+def test_unusual_values(sample: dict[str, Any], odd: tuple[str, ...]) -> None:
     usual = [device("n1", number, tls=False, link="up", optical={"rx_power0_mw": 0.9}) for number in range(4)]
     found = devices.build([*usual, device("n9", 0, **sample)])
     assert found.hosts[-1].devices[0].odd == odd
 
 
-def test_counters_tell_how_much_they_grew_over_the_run() -> None:
+def test_growth_of_counters_during_the_run() -> None:
     looks = [device("n1", 0, counters={"roce_new_pkt_rty_num": value, "mac_rx_fcs_err_pkt_num": 3}) for value in (5, 9)]
     shown = devices.build(looks).hosts[0].devices[0]
     assert shown.counters == ["roce_new_pkt_rty_num +4", "mac_rx_fcs_err_pkt_num 3"]
@@ -64,30 +64,30 @@ def test_counters_tell_how_much_they_grew_over_the_run() -> None:
     assert (other.link_downs, other.optics) == ("2", "41 °C, rx 0.81 mW")
 
 
-def test_of_many_npus_those_that_stand_out_are_listed() -> None:
+def test_of_many_npus_only_unusual_ones_are_listed() -> None:
     many = [device(f"n{number}", 0, link="down" if number == 70 else "up") for number in range(80)]
     found = devices.build(many)
     assert (found.count, found.hidden, found.hidden_odd, found.odd, [group.host for group in found.hosts]) == (80, 79, 0, 1, ["n70"])
 
 
-def test_those_that_stand_out_and_are_not_listed_are_not_counted_with_the_others() -> None:
+def test_unlisted_unusual_npus_are_counted_separately() -> None:
     many = [device(f"n{number}", 0, link="down" if number < 70 else "up") for number in range(80)]
     found = devices.build(many)
     assert (found.hidden, found.hidden_odd, found.odd) == (16, 6, 70)
     page = model.build(run(many))
     text = html.render(page)
-    assert "6 more NPUs stand out and are not listed; the history has them." in text and "10 NPUs like the others are not listed." in text
+    assert "6 more NPUs with unusual values are not listed; see the history." in text and "10 NPUs without unusual values are not listed." in text
     assert "另有 6 个异常的 NPU 未列出，详见历史记录。" in text and "其余 10 个 NPU 无异常，未列出。" in text
-    assert "\n\n20 more NPUs stand out and are not listed" in markdown.render(page)
+    assert "\n\n20 more NPUs with unusual values are not listed" in markdown.render(page)
     assert json.loads(export.render(page))["devices"]["hidden_odd"] == 6
-    assert "like the others" not in html.render(model.build(run(many[:70])))
+    assert "without unusual values" not in html.render(model.build(run(many[:70])))
 
 
 def covered(records: list[dict[str, Any]], hosts: list[str]) -> coverage.Coverage:
     return coverage.build(run(records), heatmaps.PairResults(records), hosts)
 
 
-def test_what_was_covered() -> None:
+def test_coverage() -> None:
     records = [made.pair("n1", "n2", 100.0), made.pair("n2", "n1", 99.0), made.pair("n1", "n3", None), {**made.pair("n3", "n1", None), "status": "not_run"}]
     assert covered(records, ["n1", "n2", "n3"]) == coverage.Coverage(3, 2, ["n3"], 1, 3, 2, 1, 1, [])
     row = made.row("n1", lambda _source, target: 100.0 if target == "n2" else None)
@@ -95,7 +95,7 @@ def test_what_was_covered() -> None:
 
 
 def planned(kind: str = "full", **options: Any) -> dict[str, Any]:
-    """The record of a plan over four hosts of two NPUs on two leaves; the second NPU of n4 has no address."""
+    """Return the record of a plan over four hosts with two NPUs on two leaves; the second NPU of n4 has no address."""
     given = [{"host": f"n{number}", "control_address": f"192.0.2.{number}", "control_port": 1, "leaf": "L1" if number < 3 else "L2", "super_pod": "s",
               "devices": [{"id": device, "address": f"10.{device}.0.{number}"} for device in range(1 if number == 4 else 2)]} for number in (1, 2, 3, 4)]
     left_out = [{"host": "n4", "device": 1, "code": "address_not_set", "message": "it has no address"}]
@@ -103,7 +103,7 @@ def planned(kind: str = "full", **options: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("compact", [True, False])
-def test_what_came_of_what_was_planned(compact: bool) -> None:
+def test_results_of_planned_pairs(compact: bool) -> None:
     plan = planned(compact=compact)
     pairs = PlanRecord(plan).pairs(100) or []
     assert len(pairs) == 9
@@ -119,21 +119,21 @@ def test_what_came_of_what_was_planned(compact: bool) -> None:
     assert found.not_measured == ["n9"]
 
 
-def test_a_plan_of_too_many_pairs_is_told_in_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_plan_is_only_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(coverage, "MOST_EXPANDED", 3)
     found = covered([planned(), made.pair("n1", "n2", 100.0)], made.HOSTS).planned
     assert found is not None and (found.pairs, found.measured, found.not_measured, found.missing) == (9, 1, 8, [])
 
 
-def test_a_second_look_does_not_change_what_was_planned() -> None:
-    again = {**planned(), "samples": [{"second_look_of": "r", "pairs": 3, "text": ["again"]}]}
+def test_confirmation_run_does_not_change_the_plan() -> None:
+    again = {**planned(), "samples": [{"confirmation_of": "r", "pairs": 3, "text": ["again"]}]}
     found = covered([again, planned("quick", compact=True, budget=0.15), again], made.HOSTS)
     assert found.planned is not None and (found.planned.plan, found.planned.left_out[-1]) == (
-        "quick", "1 rounds, 3 pairs: the budget did not reach so far")
+        "quick", "1 rounds, 3 pairs: excluded, the plan exceeds its budget")
     assert found.notes == ["again", "a full plan", "sees all"]
 
 
-def test_the_page_tells_what_was_planned_and_draws_leaves_that_nobody_measured() -> None:
+def test_page_shows_the_plan_and_unmeasured_leaves() -> None:
     records = [planned(), made.pair("n1", "n2", 100.0), made.pair("n2", "n1", 99.0)]
     page = model.build(run(records))
     assert page.maps is not None and page.maps.leaves is not None
@@ -144,7 +144,7 @@ def test_the_page_tells_what_was_planned_and_draws_leaves_that_nobody_measured()
     assert '<span lang="en">2, of 7 of 7 NPUs</span><span lang="zh-CN">2 台，覆盖 7 个 NPU 中的 7 个</span>\n(<span lang="en">inventory</span>' in text
     said = markdown.render(page)
     assert "- Planned pairs of NPUs: 9 (full): 1 measured, 0 failed, 0 not run, 8 without any result\n" in said
-    assert "- Left out of the plan: n4 npu 1: it has no address\n" in said
+    assert "- Excluded from the plan: n4 npu 1: it has no address\n" in said
     assert "- Leaf switches known: 2, of 7 of 7 NPUs (inventory 7)\n- Super pods known: 1\n" in said
     told = json.loads(export.render(page))["coverage"]["planned"]
     assert (told["pairs"], told["not_measured"], told["told"]) == (9, 8, {"inventory": 7})
@@ -154,35 +154,35 @@ def test_the_page_tells_what_was_planned_and_draws_leaves_that_nobody_measured()
 
 
 @pytest.fixture(scope="module")
-def past() -> query.Past:
-    """Nine good nights, and one with a slow NPU."""
+def comparison() -> query.BaselineComparison:
+    """Return a night with a slow NPU compared with the nine good nights before."""
     nights = [run([*made.night(day, slow=0.8 if day == 10 else 1.0)], day) for day in range(1, 11)]
-    now, *earlier = [summarise(one) for one in reversed(nights)]
-    known = baseline.normals(earlier)
-    return query.Past(now, earlier, known, baseline.judge(now, earlier, known))
+    current, *earlier = [summarise(one) for one in reversed(nights)]
+    known = baseline.compute_baselines(earlier)
+    return query.BaselineComparison(current, earlier, known, baseline.find_regressions(current, earlier, known))
 
 
 @pytest.fixture(scope="module")
-def page(past: query.Past) -> model.Page:
+def page(comparison: query.BaselineComparison) -> model.Page:
     verdict = {"kind": "verdict", "status": "failed", "source": {"host": "n3"}, "samples": [
         {"class": "slow", "message": "npu 1 is slow | [x](y) <b>", "evidence": ["n3 npu 1 to n1 npu 1: 156"]}]}
     good = [{"kind": "verdict", "status": "ok", "source": {"host": host}, "samples": [{"class": "good", "message": ""}]} for host in ("n1", "n2", "n4")]
     looks = [device("n1", 0, link="down", tls=False), device("n2", 0, link="up", tls=False)]
     broken = {**made.pair("n2", "n1", None), "error": {"code": "timeout", "message": "no answer\nfor long"}}
-    return model.build(run([*made.night(10, slow=0.8), verdict, *good, *looks, broken], 10), "Cluster A", past=past)
+    return model.build(run([*made.night(10, slow=0.8), verdict, *good, *looks, broken], 10), "Cluster A", comparison=comparison)
 
 
-def test_trends_end_with_this_run_and_know_their_baseline(page: model.Page) -> None:
+def test_trends_end_with_this_run_and_have_a_baseline(page: model.Page) -> None:
     whole, *_collectives, end = page.trends
-    assert (whole.group.kind, whole.worse, whole.end, len(whole.points), whole.points[-1].run_id) == ("rdma", False, "", 10, "night-10")
+    assert (whole.group.kind, whole.worse, whole.endpoint, len(whole.points), whole.points[-1].run_id) == ("rdma", False, "", 10, "night-10")
     assert whole.baseline is not None and whole.limit is not None and whole.limit < whole.baseline.median
-    assert (end.end, end.worse, len(end.points), end.points[0].least) == ("n3 npu 1", True, 10, None)
+    assert (end.endpoint, end.worse, len(end.points), end.points[0].least) == ("n3 npu 1", True, 10, None)
     assert page.maps is not None and page.maps.expected.basis == "history"
     assert (page.regression_count, page.state) == (1, "slow")
     assert trends.build(None) == []
 
 
-def test_the_page_draws_them(page: model.Page) -> None:
+def test_page_draws_trends(page: model.Page) -> None:
     text = html.render(page)
     assert text.count('<svg class="chart"') == len(page.trends) + 1
     assert "n3 npu 1, rdma write bandwidth at 64 KiB, same rail, A2" in text
@@ -194,7 +194,7 @@ def test_the_page_draws_them(page: model.Page) -> None:
     ("greatest", "top", "step"),
     [(195.9, 200.0, 50.0), (80.0, 80.0, 20.0), (7.3, 8.0, 2.0), (0.09, 0.1, 0.02), (0, 1.0, 0.5), (1000.0, 1000.0, 200.0)],
 )
-def test_axes_begin_at_zero_and_end_at_a_round_number(greatest: float, top: float, step: float) -> None:
+def test_axes_start_at_zero_and_end_at_a_round_number(greatest: float, top: float, step: float) -> None:
     axis = charts.Axis.upto(greatest)
     assert axis.marks()[0] == 0 and 2 <= len(axis.marks()) <= 7
     assert axis.top >= greatest and (round(axis.top, 6), round(axis.step, 6)) == (top, step)
@@ -202,17 +202,17 @@ def test_axes_begin_at_zero_and_end_at_a_round_number(greatest: float, top: floa
 
 def test_markdown(page: model.Page) -> None:
     text = markdown.render(page)
-    head = "# Cluster A\n\n**1 of 4 hosts is not good. 1 value is worse than before.**\n\nRun night-10, 2026-11-10 02:15:00 UTC, `check_fabric.yml`"
+    head = "# Cluster A\n\n**1 of 4 hosts is not good. 1 value is worse than its baseline.**\n\nRun night-10, 2026-11-10 02:15:00 UTC, `check_fabric.yml`"
     assert text.startswith(head)
     assert "| n3 | slow | npu 1 is slow \\| \\[x\\]\\(y\\) \\<b\\><br>n3 npu 1 to n1 npu 1: 156 |" in text
     assert "| n1 | 0 | Link: down |" in text
     assert "| n2 npu 0 to n1 npu 0 | rdma write | timeout | no answer for long |" in text
-    assert "- Pairs of hosts that met: 6 of 6" in text
+    assert "- Pairs of hosts measured: 6 of 6" in text
     assert re.search(r"\| n3 npu 1, rdma write bandwidth at 64 KiB, same rail, A2 \| 1\d\d\.\d Gbit/s \| 19\d\.\d Gbit/s \| \d+\.\d % \| step \|", text)
     chinese = markdown.render(page, "zh")
-    assert "**4 台主机中有 1 台不正常。 有 1 项比以往变差。**" in chinese
+    assert "**4 台主机中有 1 台不正常。 有 1 项比基线差。**" in chinese
     empty = markdown.render(model.build(run([])))
-    assert "**No host left a result in this run.**" in empty and empty.endswith("\n")
+    assert "**No host has a result in this run.**" in empty and empty.endswith("\n")
 
 
 @pytest.mark.parametrize(("text", "written"), [
@@ -236,11 +236,11 @@ def test_markdown(page: model.Page) -> None:
     ("网卡 n1：故障", "网卡 n1：故障"),
     ("", ""),
 ])
-def test_a_text_of_somebody_else_in_markdown(text: str, written: str) -> None:
+def test_untrusted_text_in_markdown_is_escaped(text: str, written: str) -> None:
     assert markdown.safe(text) == written
 
 
-def test_a_class_that_is_the_key_of_a_sentence_is_a_word() -> None:
+def test_class_that_equals_a_translation_key_is_shown_as_a_word() -> None:
     odd = {"schema": "hccn.cluster/measurement/1", "id": "v", "kind": "verdict", "status": "failed", "source": {"host": "n1"},
            "samples": [{"class": "some_bad", "message": "m"}]}
     assert "| n1 | some bad | m |" in markdown.render(model.build(run([odd])))
@@ -256,7 +256,7 @@ def test_json(page: model.Page) -> None:
     assert text.count("\n") == len(found) + 2
 
 
-def test_artifacts_are_short(page: model.Page) -> None:
+def test_artifacts(page: model.Page) -> None:
     found = export.artifacts(page, "/srv/r.html")
     assert {key: found[key] for key in ("run_id", "path", "state", "hosts", "bad_hosts", "components", "regressions")} == {
         "run_id": "night-10", "path": "/srv/r.html", "state": "slow", "hosts": {"slow": 1, "good": 3}, "bad_hosts": ["n3"], "components": [], "regressions": 1}
@@ -267,8 +267,8 @@ def test_artifacts_are_short(page: model.Page) -> None:
 METRIC = re.compile(r'(hccn_[a-z_]+)(\{[a-z_]+="(?:[^"\\\n]|\\["\\n])*"(?:,[a-z_]+="(?:[^"\\\n]|\\["\\n])*")*\})? -?[0-9.e+-]+')
 
 
-def test_metrics(page: model.Page, past: query.Past) -> None:
-    lines = prometheus.render(page, past).splitlines()
+def test_metrics(page: model.Page, comparison: query.BaselineComparison) -> None:
+    lines = prometheus.render(page, comparison).splitlines()
     samples = [line for line in lines if not line.startswith("#")]
     assert [line for line in samples if not METRIC.fullmatch(line)] == []
     families = [line.split()[2] for line in lines if line.startswith("# TYPE")]
@@ -283,26 +283,26 @@ def test_metrics(page: model.Page, past: query.Past) -> None:
     assert prometheus.render(model.build(run([])), None).count("\n") < 20
 
 
-def test_no_pair_has_a_series_of_its_own() -> None:
+def test_pairs_have_no_metric_series() -> None:
     records = [made.pair(f"n{one}", f"n{other}", 100.0 + one) for one in range(40) for other in range(40) if one != other]
     now = summarise(run(records))
-    text = prometheus.render(model.build(run(records)), query.Past(now, [], {}, []))
+    text = prometheus.render(model.build(run(records)), query.BaselineComparison(now, [], {}, []))
     assert len(text.splitlines()) < 60
 
 
-def test_odd_names_do_not_break_a_metric() -> None:
+def test_label_values_are_escaped() -> None:
     odd = made.pair('n"1\\', "n\n2", 100.0)
     lines = prometheus.render(model.build(run([odd])), None).splitlines()
     assert [line for line in lines if not line.startswith("#") and not METRIC.fullmatch(line)] == []
     assert any('host="n\\"1\\\\"' in line for line in lines)
 
 
-def test_a_group_of_which_all_failed_leads_the_trends() -> None:
+def test_group_in_which_everything_failed_comes_first() -> None:
     nights = [run(made.night(day), day) for day in range(1, 7)]
     nights.append(run([made.pair("n1", "n2", None), made.collective(80.0)], 7))
-    now, *earlier = [summarise(one) for one in reversed(nights)]
-    known = baseline.normals(earlier)
-    page = model.build(nights[-1], past=query.Past(now, earlier, known, baseline.judge(now, earlier, known)))
+    current, *earlier = [summarise(one) for one in reversed(nights)]
+    known = baseline.compute_baselines(earlier)
+    page = model.build(nights[-1], comparison=query.BaselineComparison(current, earlier, known, baseline.find_regressions(current, earlier, known)))
     assert [(trend.group.kind, trend.worse, trend.points[-1].run_id, trend.points[-1].value) for trend in page.trends][:2] == [
         ("rdma", True, "night-7", None), ("collective", False, "night-7", 80.0)]
     text = html.render(page)
@@ -312,14 +312,14 @@ def test_a_group_of_which_all_failed_leads_the_trends() -> None:
     assert json.loads(export.render(page))["regressions"][0]["now"] is None
 
 
-def test_a_pinned_baseline_needs_no_earlier_run() -> None:
-    sound = baseline.normals([summarise(run(made.night(day), day)) for day in range(1, 7)])
+def test_pinned_baseline_needs_no_earlier_run() -> None:
+    sound = baseline.compute_baselines([summarise(run(made.night(day), day)) for day in range(1, 7)])
     records = made.night(10, level=150.0)
     now = summarise(run(records, 10))
-    page = model.build(run(records, 10), past=query.Past(now, [], sound, baseline.judge(now, [], sound)))
+    page = model.build(run(records, 10), comparison=query.BaselineComparison(now, [], sound, baseline.find_regressions(now, [], sound)))
     assert [(trend.group.kind, trend.worse, len(trend.points)) for trend in page.trends] == [
         ("rdma", True, 1), ("collective", False, 1), ("collective", False, 1)]
     row = r"rdma write bandwidth at 64 KiB, same rail, A2( \||</td>)"
     for text in (html.render(page), markdown.render(page)):
-        assert re.search(row, text) and "There is no earlier run of the same kind" not in text
-    assert "no earlier run" in markdown.render(model.build(run(records, 10), past=query.Past(now, [], {}, [])))
+        assert re.search(row, text) and "No earlier run of the same kind" not in text
+    assert "No earlier run" in markdown.render(model.build(run(records, 10), comparison=query.BaselineComparison(now, [], {}, [])))

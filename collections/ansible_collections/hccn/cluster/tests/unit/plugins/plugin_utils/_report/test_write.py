@@ -1,4 +1,4 @@
-"""A page is made and written without a task of Ansible."""
+"""Writing a page without an Ansible task."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LOST = made.finding("unreachable_host", made.of_host("npu2"), "no route to host"
 
 
 def begun(folder: Path, run_id: str = "r1", night: int = 20) -> RunWriter:
-    """A run with a conclusion, which still goes on."""
+    """Write a run with a conclusion that is not over."""
     header = {"schema": "hccn.cluster/history/1", "run_id": run_id, "started_at": f"2026-11-{night}T10:15:30.000Z", "playbook": "site.yml"}
     writer = RunWriter(folder, header)
     writer.write(conclude(["npu1", "npu2"], {}, [LOST]).as_records())
@@ -35,7 +35,7 @@ def no_run_of_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name, raising=False)
 
 
-def test_the_page_of_a_run_that_is_over(tmp_path: Path) -> None:
+def test_page_of_a_finished_run(tmp_path: Path) -> None:
     end(begun(tmp_path))
     end(begun(tmp_path, "later", 21))
     written = pages.write(tmp_path, "r1")
@@ -48,7 +48,7 @@ def test_the_page_of_a_run_that_is_over(tmp_path: Path) -> None:
     assert pages.write(tmp_path).run.file.run_id == "later"
 
 
-def test_the_page_of_the_run_of_this_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_page_of_the_current_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     end(begun(tmp_path, "later", 21))
     monkeypatch.setenv(FILE_VARIABLE, str(begun(tmp_path).path))
     written = pages.write(tmp_path)
@@ -70,7 +70,7 @@ def test_formats_and_paths(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("options", "code"), [
     ({"run_id": "r9"}, "run_not_found"), ({"page_format": "baseline"}, "no_baseline"), ({"path": Path("/proc/none/page.html")}, "page_not_written")])
-def test_what_cannot_be_written(tmp_path: Path, options: dict[str, Any], code: str) -> None:
+def test_errors(tmp_path: Path, options: dict[str, Any], code: str) -> None:
     end(begun(tmp_path))
     with pytest.raises(HistoryError) as raised:
         pages.write(tmp_path, **options)

@@ -19,22 +19,22 @@ def of(*devices: dict[str, Any], product: Any = "A2", problems: Any = (), **more
     return found["bad"], found["line"]
 
 
-def test_a_good_host() -> None:
+def test_a_good_host_is_not_bad() -> None:
     assert of(npu(0), npu(1)) == (False, GOOD)
     assert of(npu(0, tls=True), product=None, problems=[{}, {}]) == (
         False, "n1: 1 NPUs (unknown product), 1 links up, TLS on 1 of them, hccn.conf with 2 problems")
 
 
-def test_npus_that_are_bad() -> None:
+def test_bad_npus_are_listed() -> None:
     assert of(npu(10, link="down"), npu(2, errors=[{"code": "x"}]), npu(3, link="partial", errors=[{}]), npu(4)) == (
         True, "n1: 4 NPUs (A2), 2 links up, TLS on 0 of them, hccn.conf with 0 problems, bad: 2, 3, 10")
 
 
-def test_tls_flags_that_differ() -> None:
+def test_differing_tls_flags_are_reported() -> None:
     differing = {"hosts": ["n1", "n2"], "enabled": ["n2", "n3"]}
     assert of(npu(0), npu(1), differing=differing) == (
-        True, f"{GOOD}. The TLS switch differs over the hosts: NPUs with different switches cannot connect (HCCL: EI0016 or EI0006). On: n2, n3. "
-              "Set bring_up_tls_state to enabled or disabled, or run the playbook hccn.cluster.tls.")
+        True, f"{GOOD}. The TLS flag differs between the hosts: NPUs with different flags cannot connect (HCCL: EI0016 or EI0006). "
+              "Enabled on: n2, n3. Set bring_up_tls_state to enabled or disabled, or run the playbook hccn.cluster.tls.")
     assert of(npu(0), npu(1), differing={"hosts": ["n2"], "enabled": ["n2"]}) == (False, GOOD)
 
 
@@ -44,5 +44,5 @@ def test_tls_flags_that_differ() -> None:
     ({"complete": False, "bad": False, "line": "n1: TLS. Failed: n2"}, False, ". n1: TLS. Failed: n2"),
     ({"complete": False, "bad": True, "line": "n1: TLS. Failed: n1"}, True, ". n1: TLS. Failed: n1"),
 ])
-def test_tls_that_was_to_be_set(tls: dict[str, Any], bad: bool, more: str) -> None:
+def test_the_outcome_of_tls_is_included(tls: dict[str, Any], bad: bool, more: str) -> None:
     assert of(npu(0), npu(1), tls=tls) == (bad, GOOD + more)

@@ -22,30 +22,30 @@ def checked(hosts, can_plan=True):
     return wrong
 
 
-def test_addresses_that_hold():
+def test_valid_addresses_have_no_problem():
     assert checked({"npu1": by_hand("10.78.1.1"), "npu2": by_hand("10.78.1.2"), "npu3": {}}) == []
     assert checked({f"npu{number}": {"bring_up_subnets": SUBNETS, "validate_product": "A2"} for number in range(1, 9)}) == []
 
 
-def test_an_address_on_two_npus_names_both():
+def test_a_duplicate_address_names_both_npus():
     (found,) = checked({"npu1": by_hand("10.78.1.1"), "npu2": by_hand("10.78.1.1", 5)})
     assert (found.cause, found.hosts, found.devices) == ("address_conflict", ("npu2",), (("npu2", 5),))
     assert found.message.startswith("10.78.1.1 is also the address of npu1 NPU 0")
 
 
-def test_a_planned_address_that_was_given_by_hand_elsewhere():
+def test_a_declared_address_can_conflict_with_a_planned_one():
     (found,) = checked({"npu1": {"bring_up_subnets": SUBNETS, "validate_product": "A2"}, "npu9": {**by_hand("10.78.0.2"), "validate_product": "A2"}})
     assert (found.cause, found.hosts, found.devices) == ("address_conflict", ("npu9",), (("npu9", 0),))
     assert found.message.startswith("10.78.0.2 is also the address of npu1 NPU 0")
 
 
-def test_an_address_that_is_none_of_a_host():
+def test_an_address_that_no_host_can_have():
     (found,) = checked({"npu1": by_hand("10.78.255.255", 3)})
     assert (found.cause, found.hosts, found.devices) == ("address_invalid", ("npu1",), (("npu1", 3),))
 
 
 @pytest.mark.parametrize("product", [{}, {"validate_product": "A2"}])
-def test_two_hosts_with_one_number(product):
+def test_two_hosts_with_the_same_number(product):
     (found,) = checked({"a-1": {"bring_up_subnets": SUBNETS, **product}, "b-1": {"bring_up_subnets": SUBNETS, **product}})
     assert (found.cause, found.hosts) == ("address_conflict", ("b-1",))
     assert found.message.startswith("its number is 1, and so is that of a-1")
@@ -62,16 +62,16 @@ def test_a_host_without_a_number():
     assert found.message.startswith("it has no number")
 
 
-def test_a_host_whose_npus_are_not_known_needs_no_number_where_it_has_addresses_by_hand():
+def test_a_host_with_declared_addresses_needs_no_number():
     assert checked({"login": {"bring_up_subnets": SUBNETS, **by_hand("10.78.1.1")}}) == []
 
 
-def test_without_netaddr_what_was_written_by_hand_is_checked():
+def test_declared_addresses_are_checked_without_netaddr():
     hosts = {"login": {"bring_up_subnets": SUBNETS}, "npu1": by_hand("10.78.1.1"), "npu2": by_hand("10.78.1.1")}
     assert [problem.cause for problem in checked(hosts, can_plan=False)] == ["address_conflict"]
 
 
-def test_a_host_that_cannot_be_read_hides_no_other():
+def test_an_invalid_host_does_not_hide_others():
     hosts = {"npu1": {"bring_up_network": [{"id": "x"}]}, "npu2": by_hand("10.78.1.1"), "npu3": by_hand("10.78.1.1"),
              "npu4": {"bring_up_subnets": ["10.78.0.0"]}}
     assert [(problem.cause, problem.hosts, problem.message.split(",")[0]) for problem in checked(hosts)] == [
@@ -82,7 +82,7 @@ def test_a_host_that_cannot_be_read_hides_no_other():
 
 @pytest.mark.parametrize("name", ["bring_up_network", "bring_up_config", "bring_up_subnets", "bring_up_numbers", "validate_product"])
 @pytest.mark.parametrize("value", [None, 5, "x", {"a": 1}, [], [None], [[1]], [{}], [{"id": 0, "address": {"a": 1}, "netmask": 7}], [{"cidr": []}]])
-def test_odd_values_raise_nothing(name, value):
+def test_malformed_values_raise_no_error(name, value):
     for more in ({}, {"validate_product": "A2"}):
         declared_addresses.problems_of(["npu1"], {"npu1": {**more, name: value}}.__getitem__, True)
 
@@ -90,11 +90,11 @@ def test_odd_values_raise_nothing(name, value):
 @pytest.mark.parametrize("name, value, sentence", [
     ("validate_devices", 40, "devices is 40, a host of A2 has 1 to 8"), ("validate_devices", "x", "validate_devices is 'x', not a whole number"),
     ("validate_server_index", 1, "server_index is for A3 super pods, the product is A2")])
-def test_a_host_that_no_host_can_be(name, value, sentence):
+def test_invalid_variables_of_a_product_are_reported(name, value, sentence):
     assert checked({"npu1": {"bring_up_subnets": SUBNETS, "validate_product": "A2", name: value}}) == [JobProblem("invalid_variable", sentence, ("npu1",))]
 
 
-def test_what_cannot_be_evaluated_yet_is_a_warning():
+def test_variables_that_cannot_be_evaluated_yet_cause_warnings():
     class Undefined(dict):
         def __getitem__(self, name):
             raise AnsibleError("'later' is undefined")

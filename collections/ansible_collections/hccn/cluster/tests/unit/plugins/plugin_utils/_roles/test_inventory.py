@@ -1,4 +1,4 @@
-"""Hosts of a pattern, and the sentence where there are none."""
+"""Hosts of a pattern, and the message if there are none."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ def test_hosts_of_a_pattern(pattern, limit, hosts):
     assert inventory.matched(DataLoader(), GROUPS, pattern, limit) == hosts
 
 
-def test_a_wrong_group_is_named_with_those_that_there_are():
+def test_an_unknown_group_is_reported_with_the_known_ones():
     found = inventory.no_hosts(GROUPS, "npus")
     assert (found.cause, found.hosts) == ("no_hosts", ())
     assert found.message == ("The pattern 'npus' matches no host of the inventory. Did you mean npu? The groups are a2 (1 host), npu (2 hosts). "
                              "Give a group or hosts with -e hccn_hosts=NAME")
 
 
-def test_many_groups_are_bounded():
+def test_the_list_of_groups_is_limited():
     found = inventory.no_hosts({"all": ["x"], **{f"rack{number}": ["x"] for number in range(20)}}, "\x1bzzz")
     assert "The pattern '?zzz' matches no host" in found.message
     assert "rack0 (1 host), rack1 (1 host)" in found.message and "rack7 (1 host) and 12 more. Give" in found.message

@@ -11,13 +11,13 @@ adopted = adopted_line.FilterModule().filters()["adopted_line"]
 def tools(**versions):
     missing = [name for name, version in versions.items() if version is False]
     return {"tools": [{"name": name, "found": version is not False, "version": version or None} for name, version in versions.items()],
-            "missing": missing, "packages": missing, "problems": [{"message": f"{name} is not there", "hint": f"install {name}"} for name in missing]}
+            "missing": missing, "packages": missing, "problems": [{"message": f"{name} is not installed", "hint": f"install {name}"} for name in missing]}
 
 
 @pytest.mark.parametrize("found, foreseen, line", [
     (tools(perftest="6.24", rdma=None), False, "n1: perftest 6.24, rdma"),
     (tools(perftest=False, iperf3=False), False,
-     "n1: none of the tools. Missing: perftest is not there (install perftest); iperf3 is not there (install iperf3)"),
+     "n1: none of the tools. Missing: perftest is not installed (install perftest); iperf3 is not installed (install iperf3)"),
     (tools(perftest="6.24", iperf3=False, rdma=False), True, "n1: perftest 6.24. Would be installed: iperf3, rdma"),
 ])
 def test_the_tools_of_a_host(found, foreseen, line):
@@ -37,12 +37,12 @@ def found(*problems):
     ({}, "written"),
     ({"check_mode": True}, "to be written"),
     ({"written": False}, "up to date"),
-    ({"differs": True, "written": False}, "kept: it is there and differs (adopt_force replaces it)"),
+    ({"differs": True, "written": False}, "kept: the file exists with other content (adopt_force replaces it)"),
     ({"differs": True, "force": True, "check_mode": True}, "to be written"),
     ({"masked": ["/i/host_vars/n1.yaml"]},
-     "not written: /i/host_vars/n1.yaml would be read no more, or this file not; move it to /i/host_vars/n1/vars.yml first"),
+     "not written: Ansible reads only one of /i/host_vars/n1.yaml and this file; move /i/host_vars/n1.yaml to /i/host_vars/n1/vars.yml first"),
 ])
-def test_what_became_of_the_file(file, outcome):
+def test_the_outcome_of_the_file(file, outcome):
     assert adopted(found(), "n1", INFO, {**FILE, **file}) == (
         f"n1: 2 NPUs (A2), addresses of 1, 3 other settings, TLS disabled, /i/host_vars/n1.yml {outcome}")
 
@@ -51,6 +51,6 @@ def test_the_first_problems_of_an_adopted_host():
     problems = [{"message": "the file has no newline at its end"}, *({"device": device, "message": "it differs"} for device in range(3))]
     line = adopted(found(*problems[:3]), "n1", {"devices": []}, FILE)
     assert line.startswith("n1: 0 NPUs (unknown product), ")
-    assert line.endswith(" written. Problems (3): the file has no newline at its end; npu 0: it differs; npu 1: it differs")
+    assert line.endswith(" written. Problems (3): the file has no newline at its end; NPU 0: it differs; NPU 1: it differs")
     assert adopted(found(*problems), "n1", INFO, FILE).endswith(
-        ". Problems (4): the file has no newline at its end; npu 0: it differs; npu 1: it differs; and 1 more")
+        ". Problems (4): the file has no newline at its end; NPU 0: it differs; NPU 1: it differs; and 1 more")

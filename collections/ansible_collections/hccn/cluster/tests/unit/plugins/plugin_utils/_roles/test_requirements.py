@@ -1,4 +1,4 @@
-"""What a job needs on the controller."""
+"""Requirements of a job on the controller."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ def test_netaddr_is_needed_where_addresses_are_planned(monkeypatch):
     assert messages([], ["npu1"]) == []
 
 
-def test_no_callback_no_history():
+def test_a_missing_callback_is_reported():
     (found,) = messages(["history"])
     assert found == ("requirement_missing", "There will be no history and no report: enable the callback hccn.cluster.results, with callbacks_enabled = "
                      "hccn.cluster.results in the section [defaults] of ansible.cfg, or with the environment variable "
                      "ANSIBLE_CALLBACKS_ENABLED=hccn.cluster.results")
 
 
-def test_the_callback_keeps_a_history(monkeypatch):
+def test_an_enabled_callback_satisfies_history(monkeypatch):
     monkeypatch.setenv("HCCN_RESULTS_FILE", "/srv/history/run.jsonl.part")
     assert messages(["history"]) == []
 

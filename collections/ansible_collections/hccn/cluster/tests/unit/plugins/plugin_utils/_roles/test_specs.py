@@ -15,7 +15,7 @@ def test_the_options_of_all_roles_and_entry_points_are_known_and_none_is_require
     assert [name for name, option in found.items() if {"required", "description"} & set(option)] == []
 
 
-def test_what_tasks_register_or_set_is_known():
+def test_variables_set_by_tasks_are_known():
     found = specs.set_by_tasks()
     assert {"bring_up_look", "bring_up_addresses", "check_fabric_verdict", "report_page", "validate_look"} <= found
     assert "cacheable" not in found and "bring_up_tls_state" not in found
@@ -37,7 +37,7 @@ def test_no_variable_of_a_playbook_is_unknown():
     assert sorted(found - known) == []
 
 
-def test_what_jobs_publish_is_known():
+def test_published_variables_are_known():
     texts = [path.read_text() for path in specs.ROLES.glob("*/tasks/*.yml")]
     published = {name for text in texts for block in re.findall(r"set_stats:\n((?: {4,}.*\n)+)", text) for name in re.findall(r" (hccn_\w+):", block)}
     assert {"hccn_check_fabric", "hccn_report"} <= published

@@ -40,7 +40,7 @@ def test_a_host_that_was_lost_before_it_was_probed() -> None:
     assert (found.all_probed, found.changing, found.failed) == (False, ["n1", "n3"], ["n2"])
 
 
-def test_a_host_whose_failure_is_kept_is_active_and_was_not_probed() -> None:
+def test_an_active_host_that_was_not_probed_has_failed() -> None:
     found = of(n1=PROBED, n3=PROBED)
     assert (found.all_probed, found.failed) == (False, ["n2"])
 
@@ -54,7 +54,7 @@ def test_only_hosts_of_the_batch_would_change() -> None:
     assert of(batch=["n2"], n1=PROBED, n2=PROBED).changing == ["n2"]
 
 
-def test_authorities_of_all_batches_each_once() -> None:
+def test_authorities_of_all_batches_are_distinct() -> None:
     found = of(batch=["n3"], n1=PROBED, n2={"tls_look": answer(device(authorities=OTHER_CA), device(1))}, n3={"tls_look": answer(device(authorities=[]))})
     assert found.authorities == [CA, OTHER_CA]
 
@@ -72,16 +72,16 @@ def test_authorities_of_all_batches_each_once() -> None:
     (answer({"after": "odd"}), ["n2"]),
     ({"devices": 5}, ["n2"]),
 ])
-def test_hosts_that_are_not_set(result: Any, failed: list[str]) -> None:
+def test_hosts_without_the_requested_state_have_failed(result: Any, failed: list[str]) -> None:
     assert of(n1=SET, n2={**PROBED, "tls_devices": result}, n3=SET).failed == failed
 
 
-def test_a_host_that_is_lost_after_it_was_set_is_set() -> None:
+def test_a_host_lost_after_the_change_counts_as_set() -> None:
     assert of(active=["n1", "n3"], n1=SET, n2=SET, n3=SET).failed == []
 
 
 @pytest.mark.parametrize("odd", [None, 5, "text", [], {}, {"devices": 5}, {"devices": ["x", {}, {"authorities": 5}]}])
-def test_an_odd_probe_costs_no_other_host_anything(odd: Any) -> None:
+def test_a_malformed_probe_does_not_affect_other_hosts(odd: Any) -> None:
     assert of(n1=PROBED, n2={"tls_look": odd}, n3=PROBED) == Rollout(True, ["n1", "n3"], [CA], [])
 
 
@@ -95,43 +95,43 @@ def of_host(failed: list[str], result: Any, rolls_back: bool = True, probed: Any
     return outcome("n1", "enabled", failed, rolls_back, probed, result, put_back)
 
 
-def test_a_host_that_is_set() -> None:
+def test_a_host_with_the_requested_state_is_good() -> None:
     assert of_host([], answer(device(), device(1, True, changed=False))) == Outcome(
         True, False, "n1: TLS enabled on 2 of 2 NPUs, 1 of them set now", {"disabled": ["0"]})
     assert outcome("n1", "disabled", [], True, None, answer(device(0, True, False), device(1, None, False)), None) == Outcome(
         True, False, "n1: TLS disabled on 2 of 2 NPUs, 2 of them set now", {"enabled": ["0"], "disabled": ["1"]})
 
 
-def test_a_host_that_is_put_back_since_others_failed() -> None:
+def test_a_host_is_rolled_back_if_others_failed() -> None:
     found = of_host(["n2", "n3"], answer(device(), device(1)), put_back={"results": [{}]})
     assert (found.complete, found.bad, found.line) == (False, True, "n1: TLS put back as it was on 2 NPUs. Failed: n2, n3")
 
 
-def test_a_host_that_fails_itself() -> None:
+def test_a_failed_host_is_bad() -> None:
     found = of_host(["n1"], answer(device(), msg="1 of 2 devices failed"), put_back={"results": [{}]})
     assert (found.complete, found.bad, found.line) == (False, True, "n1: TLS put back as it was on 1 NPUs. 1 of 2 devices failed. Failed: n1")
 
 
-def test_a_host_that_cannot_be_put_back() -> None:
+def test_a_failed_rollback_is_reported() -> None:
     found = of_host(["n2"], answer(device()), put_back={"results": [{"msg": "locked"}, {"msg": "full"}, {}]})
     assert (found.complete, found.bad, found.line) == (False, True, "n1: TLS could not be put back as it was: locked; full. Failed: n2")
 
 
-def test_a_host_that_is_left_as_it_was() -> None:
+def test_a_host_is_not_changed_if_others_cannot_be() -> None:
     found = of_host(["n2"], SKIPPED, probed=answer(device()))
     assert (found.complete, found.bad, found.line) == (False, True, "n1: TLS left as it was, since not every host can follow. Failed: n2")
 
 
-def test_a_host_that_keeps_what_was_set() -> None:
+def test_a_host_can_keep_its_change() -> None:
     found = of_host(["n2"], answer(device()), rolls_back=False)
     assert (found.complete, found.bad, found.line) == (False, True, "n1: TLS enabled on 1 of 1 NPUs, 1 of them set now. Failed: n2")
 
 
-def test_a_host_that_needed_no_change_is_good_whatever_became_of_others() -> None:
+def test_a_host_without_a_change_is_good() -> None:
     found = of_host(["n2"], answer(device(before=True, changed=False)))
     assert (found.complete, found.bad, found.line) == (False, False, "n1: TLS enabled on 1 of 1 NPUs, 0 of them set now. Failed: n2")
 
 
 @pytest.mark.parametrize("odd", [None, {}, "text", {"devices": 5}, {"devices": ["x"]}])
-def test_an_odd_answer(odd: Any) -> None:
+def test_a_malformed_answer_counts_as_not_set(odd: Any) -> None:
     assert of_host(["n2"], odd, probed=odd, put_back=odd).bad is False

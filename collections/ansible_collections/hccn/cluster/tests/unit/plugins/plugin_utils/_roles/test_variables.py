@@ -1,4 +1,4 @@
-"""Names and values of variables, as they are written."""
+"""Names and untemplated values of variables."""
 
 from __future__ import annotations
 
@@ -15,30 +15,30 @@ def unknown(hosts):
     return variables.unknown(hosts, KNOWN, specs.set_by_tasks)
 
 
-def test_what_is_not_of_the_collection_is_left_alone():
+def test_other_variables_are_ignored():
     raw = {"npu1": {"ansible_host": "192.0.2.1", "check_mode": 1, "bring_up_tls_state": "enabled", "npu_smi_wrapper": "x", 7: 8, "__bring_up_x": 1}}
     assert variables.written(["npu1"], raw.__getitem__) == {"npu1": {"bring_up_tls_state": "enabled"}}
 
 
-def test_what_a_host_sent_as_facts_is_left_to_the_roles():
+def test_facts_of_hosts_are_ignored():
     raw = {"npu1": {"ansible_facts": {"bring_up_evil": 1}, "bring_up_evil": 1, "tls_state": "enabled"}}
     assert variables.written(["npu1"], raw.__getitem__) == {"npu1": {"tls_state": "enabled"}}
 
 
 @pytest.mark.parametrize(("values", "strictest"), [
     ([], "slow"), (["failed"], "failed"), (["never", "failed"], "failed"), (["any", "slow"], "any"), (["{{ x }}"], "slow"), ([["any"]], "slow")])
-def test_the_strictest_of_what_hosts_have_fails_the_job(values, strictest):
+def test_the_strictest_fail_on_of_the_hosts_applies(values, strictest):
     hosts = {f"npu{number}": {"hccn_fail_on": value} for number, value in enumerate(values)}
     assert variables.fail_on({**hosts, "other": {}}) == strictest
 
 
-def test_a_misspelt_name_is_one_problem_of_all_its_hosts():
+def test_a_misspelled_name_is_one_problem_of_all_its_hosts():
     hosts = {"npu1": {"bring_up_tls_sate": "enabled"}, "npu2": {"bring_up_tls_state": "enabled"}, "npu3": {"bring_up_tls_sate": "disabled"}}
     assert unknown(hosts) == [JobProblem(
         "unknown_variable", "bring_up_tls_sate is not a variable of the collection. Did you mean bring_up_tls_state?", ("npu1", "npu3"))]
 
 
-def test_a_name_like_no_other_has_no_suggestion():
+def test_a_dissimilar_name_has_no_suggestion():
     assert unknown({"npu1": {"hccn_xyzzy": 1}})[0].message == "hccn_xyzzy is not a variable of the collection"
 
 
@@ -47,7 +47,7 @@ def test_a_hostile_name_is_shown_as_data():
 
 
 @pytest.mark.parametrize("name", ["bring_up_look", "check_fabric_verdict", "rank_table_rack", "retest_pairs", "hccn_hosts", "hccn_check_fabric", "hccn_report"])
-def test_names_that_are_known(name):
+def test_known_names_are_accepted(name):
     assert unknown({"npu1": {name: 1}}) == []
 
 
@@ -59,13 +59,13 @@ def test_the_tasks_are_read_only_for_unknown_names():
     ("bring_up_tls_state", "off", "bring_up_tls_state is 'off', but must be one of unchanged, enabled, disabled"),
     ("bring_up_tls_state", False, "bring_up_tls_state is False, but must be one of unchanged, enabled, disabled"),
     ("check_fabric_duration", "ten", "check_fabric_duration is 'ten', but must be a whole number"),
-    ("check_fabric_second_look", "maybe", "check_fabric_second_look is 'maybe', but must be true or false"),
+    ("check_fabric_confirm", "maybe", "check_fabric_confirm is 'maybe', but must be true or false"),
     ("bring_up_network", [{"id": 0}, "x"], "bring_up_network is [{'id': 0}, 'x'], but must be a list, each element a dictionary"),
     ("bring_up_network", 5.5, "bring_up_network is 5.5, but must be a list, each element a dictionary"),
     ("hccn_fail_on", "slowly", "hccn_fail_on is 'slowly', but must be one of never, failed, slow, any"),
     ("bring_up_settings", [1], "bring_up_settings is [1], but must be a dictionary"),
 ])
-def test_a_wrong_value(name, value, sentence):
+def test_a_wrong_value_is_reported(name, value, sentence):
     assert variables.wrong_value(name, value, SPECS[name]) == sentence
 
 
@@ -74,7 +74,7 @@ def test_a_wrong_value(name, value, sentence):
     ("bring_up_tls_state", "{{ 'off' }}"), ("check_fabric_duration", "{% if true %}ten{% endif %}"), ("bring_up_network", [{"id": "{{ x }}"}, "{{ y }}"]),
     ("check_fabric_duration", object()),
 ])
-def test_a_value_that_is_right_or_not_known_yet(name, value):
+def test_valid_values_and_templates_are_accepted(name, value):
     assert variables.wrong_value(name, value, SPECS[name]) is None
 
 
@@ -82,7 +82,7 @@ def test_a_secret_is_not_shown():
     assert variables.wrong_value("x_token", [7], {"type": "int", "no_log": True}) == "x_token has a wrong value: it must be a whole number"
 
 
-def test_a_long_value_is_cut():
+def test_a_long_value_is_truncated():
     found = variables.wrong_value("tls_state", "x" * 5000, SPECS["tls_state"])
     assert found == f"tls_state is '{'x' * 60}..., but must be one of enabled, disabled"
 

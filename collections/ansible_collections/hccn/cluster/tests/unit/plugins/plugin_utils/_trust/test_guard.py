@@ -38,7 +38,7 @@ def as_template(text):
     return text
 
 
-def test_texts_are_marked_wherever_they_are():
+def test_texts_are_marked_at_any_depth():
     found = guard.marked({"a": [as_template(EVIL)], as_template("{{ k }}"): {"b": (as_template(EVIL),)}, "n": 1, "x": None})
     assert found == {"a": [EVIL], "{{ k }}": {"b": (EVIL,)}, "n": 1, "x": None}
     assert all(map(is_data, [found["a"][0], found["{{ k }}"]["b"][0], *found]))
@@ -78,7 +78,7 @@ def test_an_action_that_calls_a_host_cleans_the_answer(name):
     assert calls is None or "CleanAnswers" in [base.__name__ for base in module.ActionModule.__mro__]
 
 
-def test_what_a_plugin_returns_is_marked():
+def test_the_result_of_a_plugin_is_marked():
     def run(self, *arguments, **options):
         return [as_template(EVIL)]
 

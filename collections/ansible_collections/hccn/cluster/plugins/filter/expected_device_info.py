@@ -1,23 +1,23 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Shell of the filter expected_look; the logic is in plugin_utils/_plan."""
+"""The filter expected_device_info. The logic is in plugin_utils/_plan."""
 
 from __future__ import annotations
 
 DOCUMENTATION = r"""
-name: expected_look
-short_description: Tell what a host should look like without logging in to it
+name: expected_device_info
+short_description: Derive the expected result of device_info from the inventory
 version_added: 1.0.0
 author:
   - The hccn.cluster authors (@hccn-cluster)
 description:
-  - Returns what M(hccn.cluster.device_info) would return for a host that is as its inventory says. With it an addressing plan and a rank table can be
-    checked before the hosts are there, for example in CI. The playbook C(hccn.cluster.validate) does so.
+  - Returns the result that M(hccn.cluster.device_info) would have on a host that matches its inventory. Use it to check an addressing plan and a rank table
+    without access to the hosts, for example in CI, as the playbook C(hccn.cluster.validate) does.
 positional: _input, product
 options:
   _input:
     description:
-      - The host's addresses, as P(hccn.cluster.address_plan#filter) returns them.
+      - Addresses of the host, as returned by P(hccn.cluster.address_plan#filter).
     type: list
     elements: dict
     required: true
@@ -29,11 +29,11 @@ options:
     required: true
   devices:
     description:
-      - Number of NPUs, on A3 of dies. By default as many as a server of the product has.
+      - Number of NPUs; on A3, of dies. The default is the number in a server of the product.
     type: int
   server_index:
     description:
-      - Place of an A3 server in its super pod. Without it the server is in none.
+      - Index of an A3 server in its super pod. Without it, the server is outside of any super pod.
     type: int
   super_pod_id:
     description:
@@ -52,11 +52,11 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Tell what the rank table of two hosts will be
+- name: Preview the rank table of two hosts
   hccn.cluster.rank_table:
     nodes:
-      n1: "{{ addresses['n1'] | hccn.cluster.expected_look('A2') }}"
-      n2: "{{ addresses['n2'] | hccn.cluster.expected_look('A2') }}"
+      n1: "{{ addresses['n1'] | hccn.cluster.expected_device_info('A2') }}"
+      n2: "{{ addresses['n2'] | hccn.cluster.expected_device_info('A2') }}"
     path: /tmp/rank_table.json
     write: false
   vars:
@@ -83,16 +83,16 @@ from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.declared_device
 from ansible_collections.hccn.cluster.plugins.plugin_utils._trust import guard
 
 
-def expected_look(config: Any, product: str, **options: Any) -> dict[str, Any]:
+def expected_device_info(config: Any, product: str, **options: Any) -> dict[str, Any]:
     """See DOCUMENTATION."""
     try:
         return declared_device_info(config, product, **{name: _number(name, value) for name, value in options.items() if value is not None})
     except InputError as error:
-        raise AnsibleFilterError(f"expected_look: {error.sentence()}") from None
+        raise AnsibleFilterError(f"expected_device_info: {error.sentence()}") from None
 
 
 def _number(name: str, value: Any) -> int:
-    """A number of an inventory may be text, as one of the command line is."""
+    """Return an integer option, which may be text if it comes from the inventory or the command line. Raises InputError."""
     try:
         return int(value)
     except (TypeError, ValueError):
@@ -100,8 +100,8 @@ def _number(name: str, value: Any) -> int:
 
 
 class FilterModule:
-    """Ansible's filter plugin."""
+    """The filter plugin."""
 
     def filters(self) -> dict[str, Callable[..., Any]]:
-        """Filters by name."""
-        return guard.filters({"expected_look": expected_look})
+        """Return the filters by name."""
+        return guard.filters({"expected_device_info": expected_device_info})

@@ -1,4 +1,4 @@
-"""What stands at a path below a root: links, rights, mount points."""
+"""Test links, permissions and mount points below the root of a container."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 
 import pytest
 
-from ansible_collections.hccn.cluster.plugins.module_utils._device import inside
+from ansible_collections.hccn.cluster.plugins.module_utils._device import container_files
 
 STATUS = """Name:\tpython3
 Umask:\t0022
@@ -21,7 +21,7 @@ CapEff:\t{capabilities}
 
 @pytest.fixture
 def root(tmp_path):
-    """A container's root, with a file of the same name outside it as bait."""
+    """The root of a container, and a file of the same name outside it that must not be found."""
     folder = tmp_path / "root"
     for name in ("etc", "data", "usr/etc"):
         (folder / name).mkdir(parents=True)
@@ -31,10 +31,10 @@ def root(tmp_path):
 
 
 def reached(root, path):
-    """The content that a walk ends at."""
+    """Return the content of the file that open_below opens."""
     directory = os.open(str(root), os.O_PATH | os.O_DIRECTORY)
     try:
-        place = inside.walk(directory, path)
+        place = container_files.open_below(directory, path)
     finally:
         os.close(directory)
     with open("/proc/self/fd/%d" % place) as stream:
@@ -51,13 +51,13 @@ def reached(root, path):
     ("/etc/link", "../../../../data/file"),
     ("/etc/link/file", "/data"),
 ])
-def test_links_stay_inside_the_root(root, path, target):
+def test_links_are_resolved_within_the_root(root, path, target):
     if target:
         (root / "etc/link").symlink_to(target)
     assert reached(root, path) == "inside"
 
 
-def test_nothing_outside_the_root_is_found(root, tmp_path):
+def test_files_outside_the_root_are_not_found(root, tmp_path):
     (root / "etc/link").symlink_to(str(tmp_path / "file"))
     (root / "etc/up").symlink_to("../../file")
     before = len(os.listdir("/proc/self/fd"))
@@ -69,7 +69,7 @@ def test_nothing_outside_the_root_is_found(root, tmp_path):
     assert len(os.listdir("/proc/self/fd")) == before
 
 
-def test_a_loop_of_links_ends(root):
+def test_loop_of_links_is_an_error(root):
     (root / "etc/a").symlink_to("b")
     (root / "etc/b").symlink_to("a")
     with pytest.raises(OSError) as caught:
@@ -77,14 +77,14 @@ def test_a_loop_of_links_ends(root):
     assert caught.value.errno == errno.ELOOP
 
 
-def test_the_user_of_a_process():
-    who = inside.parse_status(STATUS.format(capabilities="00000000a80425fb"))
+def test_user_of_a_process():
+    who = container_files.parse_status(STATUS.format(capabilities="00000000a80425fb"))
     assert (who.uid, who.groups, who.capabilities) == (1001, {101, 4, 27}, 0xA80425FB)
-    assert inside.parse_id_map("         0     100000      65536\n     65536          5          1\n") == ((100000, 65536), (5, 1))
+    assert container_files.parse_id_map("         0     100000      65536\n     65536          5          1\n") == ((100000, 65536), (5, 1))
 
 
-def who(uid=1001, groups=(101,), capabilities=0, ranges=inside.EVERYONE):
-    return inside.User(uid, frozenset(groups), capabilities, ranges, ranges)
+def who(uid=1001, groups=(101,), capabilities=0, ranges=container_files.EVERYONE):
+    return container_files.User(uid, frozenset(groups), capabilities, ranges, ranges)
 
 
 @pytest.mark.parametrize("mode, user, allowed", [
@@ -100,15 +100,15 @@ def who(uid=1001, groups=(101,), capabilities=0, ranges=inside.EVERYONE):
     (0o600, who(capabilities=2, ranges=((100000, 65536),)), False),
     (0o640, who(capabilities=2, ranges=((0, 1),)), True),
 ])
-def test_the_right_to_read_a_file_of_root(mode, user, allowed):
-    assert inside.may_read(mode, 0, 0, user) is allowed
+def test_may_read_file_of_root(mode, user, allowed):
+    assert container_files.may_read(mode, 0, 0, user) is allowed
 
 
-def test_mount_points():
+def test_mount_points_are_parsed():
     lines = (
         "812 790 0:52 / / rw,relatime - overlay overlay rw,lowerdir=/a\n"
         "815 812 8:2 /etc/hccn.conf//deleted /etc/hccn.conf ro,relatime master:1 - ext4 /dev/sda2 rw\n"
         "816 812 8:2 /x /with\\040blank rw - ext4 /dev/sda2 rw\n"
         "\n"
     )
-    assert inside.parse_mountinfo(lines) == ["/", "/etc/hccn.conf", "/with blank"]
+    assert container_files.parse_mountinfo(lines) == ["/", "/etc/hccn.conf", "/with blank"]

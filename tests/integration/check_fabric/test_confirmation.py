@@ -1,4 +1,4 @@
-"""The role check_fabric where two rounds leave something open: a good node between two bad ones meets a proven good one before anybody is blamed."""
+"""The confirmation run of the role check_fabric: a good host between two bad ones is measured with a proven good one before it is blamed."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def cluster(tmp_path: Path) -> Iterator[Cluster]:
 
 
 def partners(cluster: Cluster, seed: int) -> dict[str, set[str]]:
-    """Who meets whom in the plan quick."""
+    """Return the partners of each host in the plan quick."""
     found: dict[str, set[str]] = {name: set() for name in cluster.ports}
     for _pair, ((one, _), (other, _)) in pairs_of(cluster.plan("quick", seed=seed)):
         found[one].add(other)
@@ -32,7 +32,7 @@ def partners(cluster: Cluster, seed: int) -> dict[str, set[str]]:
 
 
 def caught_between(cluster: Cluster) -> tuple[int, str, tuple[str, str]]:
-    """A seed, a host, and its two partners; the others have good pairs among themselves."""
+    """Return a seed, a host and its two partners, such that the other hosts have good pairs among themselves."""
     for seed in range(100):
         met = partners(cluster, seed)
         for bad in combinations(sorted(met), 2):
@@ -48,7 +48,7 @@ def test_a_good_host_between_two_bad_ones_is_cleared(cluster: Cluster, tmp_path:
     for name in bad:
         cluster.set_state(name, "0.rate_mbit=20")
     said = play(cluster, tmp_path, code=FAILED, check_fabric_seed=seed)
-    assert "A second look, 1 pairs of NPUs over 2 hosts in 1 more round: 1 NPU has not met a proven good one." in said
+    assert "Confirmation run of 1 pair of NPUs over 2 hosts in 1 more round: 1 NPU was not measured with a proven good one." in said
     verdicts = dict(re.findall(r"(n\d): (good|slow|failed|not_measured)\. ", said))
     assert verdicts == {name: "slow" if name in bad else "good" for name in cluster.ports}
     calls = {name: cluster.calls(name).count("0 client") + cluster.calls(name).count("0 server") for name in cluster.ports}
@@ -57,15 +57,15 @@ def test_a_good_host_between_two_bad_ones_is_cleared(cluster: Cluster, tmp_path:
     until(lambda: cluster.nothing_left(*cluster.ports))
 
 
-def test_where_nothing_is_open_nothing_is_run_again(cluster: Cluster, tmp_path: Path) -> None:
+def test_without_open_questions_there_is_no_confirmation_run(cluster: Cluster, tmp_path: Path) -> None:
     cluster.set_state("n2", "0.rate_mbit=20")
     said = play(cluster, tmp_path, code=FAILED)
-    assert "second look" not in said
+    assert "Confirmation run" not in said
     assert dict(re.findall(r"(n\d): (good|slow|failed|not_measured)\. ", said)) == {**dict.fromkeys(cluster.ports, "good"), "n2": "slow"}
     assert [cluster.calls(name).count("0 client") + cluster.calls(name).count("0 server") for name in cluster.ports] == [2] * 6
 
 
-def test_pairs_by_name(cluster: Cluster, tmp_path: Path) -> None:
+def test_only_named_pairs_are_measured(cluster: Cluster, tmp_path: Path) -> None:
     said = play(cluster, tmp_path, check_fabric_plan="pairs", check_fabric_pairs=[["n1", "n4"], {"source": {"host": "n4", "device": 0},
                                                                                                 "target": {"host": "n6", "device": 0}}])
     assert "pairs: 2 pairs of NPUs over 6 hosts in 2 rounds" in said
@@ -74,7 +74,7 @@ def test_pairs_by_name(cluster: Cluster, tmp_path: Path) -> None:
 
 
 @pytest.mark.smoke("retest")
-def test_a_lost_host_stops_no_pair_of_others(cluster: Cluster, tmp_path: Path) -> None:
+def test_a_lost_host_does_not_stop_pairs_of_others(cluster: Cluster, tmp_path: Path) -> None:
     lost = {"source": {"host": "n4", "device": 0}, "target": {"host": "n5", "device": 0}}
     said = play(cluster, tmp_path, "retest", lost="n4", code=UNREACHABLE, retest_pairs=[["n1", "n4"], lost, ["n1", "n6"]])
     assert "Not measured: n1 and n4: n4 cannot be measured" in said

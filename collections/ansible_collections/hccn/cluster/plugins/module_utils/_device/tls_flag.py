@@ -3,7 +3,7 @@
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
 """The logic of device_tls: read the TLS flags, plan, set, verify.
 
-Sets are serialised, since the tool does not hold its own lock while it writes.
+Devices are set one after the other, since hccn_tool does not hold its lock while it writes hccn.conf.
 """
 
 from __future__ import annotations
@@ -12,18 +12,16 @@ from dataclasses import dataclass
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence
 
 from .._core.errors import HccnError
-from . import conf
-from .failures import NOT_PERSISTED
-from .read import TlsReader
-from .hccn_tool import HccnTool
-from . import conf_file, session
+from . import conf, conf_file, device_session
 from .device_errors import failed, sentence
-from .read import side_effects
+from .failures import NOT_PERSISTED
+from .hccn_tool import HccnTool
+from .read import TlsReader, side_effects
 
 
 @dataclass(frozen=True)
 class TlsFlag:
-    """``enabled``: the current flag of the device, ``persistent``: that of hccn.conf, used at the next boot; None: not known or not set."""
+    """``enabled``: the flag of the device, ``persistent``: that of hccn.conf, which applies at the next boot. None: not known or not set."""
 
     enabled: Optional[bool]
     persistent: Optional[bool]
@@ -39,7 +37,7 @@ def _persistent(text: Optional[str], device: int) -> Optional[bool]:
 
 @dataclass
 class Change:
-    """The change of a device: ``needed`` where device or file differ from the wanted flag."""
+    """The change of a device, ``needed`` if the device or hccn.conf differs from the wanted flag."""
 
     device: int
     before: TlsFlag
@@ -58,7 +56,7 @@ SET_CERTIFICATE = "hccn_tool -i %d -tls -s path FOLDER pri KEY.pem pub CERTIFICA
 
 
 def _authorities(tls: Mapping[str, Any]) -> Sequence[str]:
-    """Return the CAs that a device trusts, with their issuers where these differ (older tools print issuers only)."""
+    """Return the CAs that a device trusts, with their issuers if these differ (older tools only print issuers)."""
     named = [(one["subject"] or one["issuer"], one["issuer"]) for one in tls["certificates"] if one["name"].startswith("ca")]
     return sorted({str(name) if name == issuer else "%s, issued by %s" % (name, issuer) for name, issuer in named})
 
@@ -70,8 +68,8 @@ def _expired(device: int, tls: Mapping[str, Any]) -> List[Dict[str, Any]]:
     return [HccnError("certificate_expired", "expired on device %d: %s" % (device, ", ".join(names)), "set valid ones: " + SET_CERTIFICATE % device).as_dict()]
 
 
-def _hindrances(device: int, answer: Mapping[str, Any], wanted: bool) -> List[Dict[str, Any]]:
-    """Return why the flag must not be changed. Disabling TLS needs no certificate."""
+def _blocking_errors(device: int, answer: Mapping[str, Any], wanted: bool) -> List[Dict[str, Any]]:
+    """Return the errors that prevent the change. Disabling TLS requires no certificate."""
     if not wanted:
         return [error for error in answer["errors"] if error["code"] != "no_certificate"]
     errors = [dict(error, hint="set one: " + SET_CERTIFICATE % device) if error["code"] == "no_certificate" else error for error in answer["errors"]]
@@ -79,19 +77,19 @@ def _hindrances(device: int, answer: Mapping[str, Any], wanted: bool) -> List[Di
 
 
 def plan(reader: TlsReader, text: Optional[str], devices: Sequence[int], wanted: bool) -> List[Change]:
-    """Return the change of each device. A key that is missing in the file counts as a difference: it will be written."""
+    """Return the change of each device. A key that is missing in hccn.conf counts as a difference, so that it is written."""
     changes = []
     for device in devices:
         answer = reader.read(device)
         before = TlsFlag(answer["tls"]["enabled"], _persistent(text, device))
         target = TlsFlag(wanted, wanted)
-        errors = _hindrances(device, answer, wanted)
+        errors = _blocking_errors(device, answer, wanted)
         needed = not errors and before != target
         changes.append(Change(device, before, before if errors else target, needed, errors, _authorities(answer["tls"])))
     return changes
 
 
-def refuse_all(changes: Sequence[Change], error: HccnError) -> None:
+def cancel_all(changes: Sequence[Change], error: HccnError) -> None:
     """Add the error to every device that needs a change, and cancel the change."""
     for change in changes:
         if change.needed:
@@ -99,7 +97,7 @@ def refuse_all(changes: Sequence[Change], error: HccnError) -> None:
             change.needed, change.after = False, change.before
 
 
-def spare_busy(changes: Sequence[Change], refusals: Mapping[int, Dict[str, Any]]) -> None:
+def skip_busy(changes: Sequence[Change], refusals: Mapping[int, Dict[str, Any]]) -> None:
     """Cancel the changes of busy devices, and add their refusal as an error."""
     for change in changes:
         if change.needed and change.device in refusals:
@@ -108,10 +106,10 @@ def spare_busy(changes: Sequence[Change], refusals: Mapping[int, Dict[str, Any]]
 
 
 def apply(tool: HccnTool, changes: Sequence[Change], wanted: bool, refusals: Callable[[Sequence[int]], Mapping[int, Dict[str, Any]]]) -> None:
-    """Set every device that needs it and is idle right before. A failure becomes an error of its device, and the others go on."""
+    """Set every device that needs a change and is idle right before it. A failure becomes an error of its device and does not affect the others."""
     for change in changes:
         if change.needed:
-            spare_busy([change], refusals([change.device]))
+            skip_busy([change], refusals([change.device]))
         if not change.needed:
             continue
         try:
@@ -120,84 +118,84 @@ def apply(tool: HccnTool, changes: Sequence[Change], wanted: bool, refusals: Cal
             change.errors.append(error.as_dict())
 
 
-def note_written(changes: Sequence[Change], text: Optional[str]) -> None:
-    """Update devices that were not set: the queries themselves may have written their keys."""
+def refresh_persistent(changes: Sequence[Change], text: Optional[str]) -> None:
+    """Update the persistent flag of devices that were not set, since queries may have written their keys."""
     for change in changes:
         if not change.needed:
             change.after = TlsFlag(change.after.enabled, _persistent(text, change.device))
 
 
 def verify(reader: TlsReader, text: Optional[str], changes: Sequence[Change], wanted: bool) -> None:
-    """Read every device again that was set, and record its flag."""
+    """Read the flag of every device that was set."""
     for change in changes:
         if not change.needed:
             continue
         answer = reader.read(change.device)
         change.after = TlsFlag(answer["tls"]["enabled"], _persistent(text, change.device))
-        if change.after == TlsFlag(wanted, wanted):  # the value that could not be written was there already
+        if change.after == TlsFlag(wanted, wanted):  # hccn.conf already had the value that could not be written
             change.errors = [error for error in change.errors if error["code"] != NOT_PERSISTED]
         if not change.errors and change.after != TlsFlag(wanted, wanted):
             change.errors += answer["errors"] or [HccnError(
-                "not_applied", "the tool said that it was successful, but the switch is %s and hccn.conf says %s"
-                % (change.after.enabled, change.after.persistent), "query the device, and see who else writes hccn.conf").as_dict()]
+                "not_applied", "hccn_tool reported success, but the TLS flag is %s and hccn.conf has %s"
+                % (change.after.enabled, change.after.persistent), "query the device, and check which other process writes hccn.conf").as_dict()]
 
 
 def _diff(changes: Sequence[Change]) -> Dict[str, str]:
     def lines(side: str) -> str:
-        return "".join("device %d: TLS %s, after a boot %s\n" % (change.device, _word(flag.enabled), _word(flag.persistent))
+        return "".join("device %d: TLS %s, after a boot %s\n" % (change.device, _on_off(flag.enabled), _on_off(flag.persistent))
                        for change in changes for flag in [getattr(change, side)])
 
-    return {"before_header": "TLS switch", "after_header": "TLS switch", "before": lines("before"), "after": lines("after")}
+    return {"before_header": "TLS flag", "after_header": "TLS flag", "before": lines("before"), "after": lines("after")}
 
 
-def _word(value: Any) -> str:
+def _on_off(value: Any) -> str:
     return {True: "on", False: "off"}.get(value, "unknown")
 
 
-def _save_previous(here: session.Session, changes: Sequence[Change], refusals: Mapping[int, Dict[str, Any]]) -> None:
+def _save_previous(session: device_session.Session, changes: Sequence[Change], refusals: Mapping[int, Dict[str, Any]]) -> None:
     """Save the flags before any device is set. If that fails, cancel all changes with that error."""
-    spare_busy(changes, refusals)
+    skip_busy(changes, refusals)
     try:
-        here.save_previous(tls=[{"id": change.device, "enabled": change.before.enabled} for change in changes if change.needed])
+        session.save_previous(tls=[{"id": change.device, "enabled": change.before.enabled} for change in changes if change.needed])
     except HccnError as error:
-        refuse_all(changes, error)
+        cancel_all(changes, error)
 
 
 def set_flag(params: Mapping[str, Any], check_mode: bool) -> Dict[str, Any]:
-    """Return the values of device_tls. Raises HccnError where nothing could be done."""
+    """Return the values of device_tls. Raises HccnError if nothing could be done."""
     wanted = params["state"] == "enabled"
-    only_look = params["only_look"]
-    here = session.start(params)
-    here.host.refuse_950()
-    text = first = here.conf_text()
-    # The query for certificates may write a key; disabling TLS needs none of them.
-    reader = TlsReader(here.tool, text, here.path, check_mode or (only_look and not wanted))
-    changes = plan(reader, text, here.devices, wanted)
+    validate_only = params["validate_only"]
+    session = device_session.start(params)
+    session.host.refuse_950()
+    text = first = session.conf_text()
+    # A TLS query may write a key. Disabling TLS does not need the certificates that it returns.
+    reader = TlsReader(session.tool, text, session.path, check_mode or (validate_only and not wanted))
+    changes = plan(reader, text, session.devices, wanted)
     try:
-        conf_file.require_end(here.path, text)
+        conf_file.require_writable(session.path, text)
     except HccnError as error:
-        refuse_all(changes, error)
+        cancel_all(changes, error)
 
     def refusals(devices: Sequence[int]) -> Mapping[int, Dict[str, Any]]:
-        return here.refusals(devices, params["allow_busy"])
+        return session.refusals(devices, params["allow_busy"])
 
-    if check_mode or only_look:
-        spare_busy(changes, refusals([change.device for change in changes if change.needed]))
+    if check_mode or validate_only:
+        skip_busy(changes, refusals([change.device for change in changes if change.needed]))
     else:
         if params.get("keep_previous"):
-            _save_previous(here, changes, refusals([change.device for change in changes if change.needed]))
-        apply(here.tool, changes, wanted, refusals)
-        text = here.conf_text()
-        verify(TlsReader(here.tool, text, here.path, False), text, changes, wanted)
-    last = first if check_mode else here.conf_text()
-    if not (check_mode or only_look):
-        note_written(changes, last)
+            _save_previous(session, changes, refusals([change.device for change in changes if change.needed]))
+        apply(session.tool, changes, wanted, refusals)
+        text = session.conf_text()
+        verify(TlsReader(session.tool, text, session.path, False), text, changes, wanted)
+    last = first if check_mode else session.conf_text()
+    if not (check_mode or validate_only):
+        refresh_persistent(changes, last)
     result = _result(changes, params["fail_on"])
     if check_mode:
         return result
-    unset = [change.device for change in changes if not change.needed or only_look]
-    effects = [effect for effect in side_effects(here.path, first, last) if effect["device"] in unset]
-    if only_look:
+    not_set = [change.device for change in changes if not change.needed or validate_only]
+    effects = [effect for effect in side_effects(session.path, first, last) if effect["device"] in not_set]
+    if validate_only:
         result.update(side_effects=effects, changed=bool(effects))
     elif effects:
         result.update(side_effects=effects)

@@ -1,25 +1,25 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""Texts that come from a host, a tool or an LLDP neighbour and must never reach a template engine."""
+"""Keep untrusted texts, which come from a host, a tool or an LLDP neighbour, away from template engines."""
 
 from __future__ import annotations
 
 from typing import Any, Callable, List, Tuple
 
 TEMPLATE_MARKS = ("{{", "{%", "{#")
-"""What Ansible and inventories read as the start of a template, which can run code."""
+"""Marks that start a template in Ansible and in inventories. A template can run code."""
 
 
 def has_template(text: str) -> bool:
-    """Return True if a template engine would evaluate a part of ``text``."""
+    """Return True if a template engine would evaluate any part of ``text``."""
     return any(mark in text for mark in TEMPLATE_MARKS)
 
 
 def without_templates(value: Any, is_kept: Callable[[str], bool] = lambda key: False, where: str = "") -> Tuple[Any, List[str]]:
-    """Return ``value`` with None in place of each text that holds a template, and the paths of these texts (``lldp.system_name``).
+    """Return ``value`` with None in place of each text that contains a template, and the paths of these texts (``lldp.system_name``).
 
-    A key of a dictionary that holds a template is left out with its value. What is below a key for which ``is_kept`` is true stays as it is.
+    Keys of dictionaries that contain a template are removed with their values. Values of keys for which ``is_kept`` is true are not changed.
     """
     if isinstance(value, str):
         return (None, [where]) if has_template(value) else (value, [])

@@ -1,3 +1,5 @@
+"""Test the logic of device_info, device_tls and hccn_conf."""
+
 from __future__ import annotations
 
 import dataclasses
@@ -7,7 +9,7 @@ import pytest
 
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import HccnError, InputError
 from ansible_collections.hccn.cluster.plugins.module_utils._core.process import Result
-from ansible_collections.hccn.cluster.plugins.module_utils._device import busy, declare, hccn_tool, host, info, npu_smi, read, session, tls
+from ansible_collections.hccn.cluster.plugins.module_utils._device import busy, declare, device_session, hccn_tool, host, info, npu_smi, read, tls_flag
 from ansible_collections.hccn.cluster.plugins.module_utils._device.parse_npu_smi import Chip, Process
 
 PRODUCT = host.Host((0, 1), "A2", "Ascend 910B4", (Chip(0, 0, 0), Chip(1, 0, 1)))
@@ -19,7 +21,7 @@ NOT_WRITTEN = (4, "", "Write configurations to config file failed. User configur
 
 
 class Npus:
-    """Two devices behind one hccn.conf; ``broken`` maps (device, command) to what is said instead."""
+    """Two devices with one hccn.conf. ``broken`` maps (device, command) to replacement output."""
 
     def __init__(self, path, switches):
         self.path = path
@@ -36,8 +38,8 @@ class Npus:
         return Result(tuple(argv), rc, stdout, stderr, False, 0.0, 0.1)
 
     def npu_smi(self, argv, timeout):
-        said = self.smi.get(" ".join(argv[1:]))
-        return Result(tuple(argv), 0 if said else -9, said or "", "", said is None, 0.0, 0.1)
+        output = self.smi.get(" ".join(argv[1:]))
+        return Result(tuple(argv), 0 if output else -9, output or "", "", output is None, 0.0, 0.1)
 
     def answer(self, device, words):
         if words == "-tls -g":
@@ -63,10 +65,10 @@ def npus(tmp_path, monkeypatch):
     fake = Npus(path, {0: 0, 1: 1})
 
     def start(params):
-        return session.Session(hccn_tool.HccnTool("hccn_tool", 5, fake, lambda pause: None), PRODUCT, host.expand(params["devices"], (0, 1)), str(path),
+        return device_session.Session(hccn_tool.HccnTool("hccn_tool", 5, fake, lambda pause: None), PRODUCT, host.expand(params["devices"], (0, 1)), str(path),
                                npu_smi.NpuSmi("/x/npu-smi", fake.npu_smi))
 
-    monkeypatch.setattr(session, "start", start)
+    monkeypatch.setattr(device_session, "start", start)
     return fake
 
 
@@ -74,7 +76,7 @@ def look(fail_on="none", check_mode=False, gather=read.DEFAULT_TOPICS, devices=(
     return info.gather({"devices": list(devices), "gather": list(gather), "fail_on": fail_on}, check_mode)
 
 
-def test_all_topics_of_all_devices(npus):
+def test_all_topics_are_read(npus):
     result = look()
     tls = {"enabled": True, "preset_certificate": None, "alarm_days": 60, "certificates": []}
     assert result["devices"][1] == {
@@ -85,13 +87,13 @@ def test_all_topics_of_all_devices(npus):
     assert len(npus.calls) == 12
 
 
-def test_only_what_is_asked_for_in_the_order_asked_for(npus):
+def test_requested_devices_and_topics_in_order(npus):
     result = look(gather=["link"], devices=["1", "0"])
     assert result["devices"] == [{"id": 1, "link": "up", "errors": []}, {"id": 0, "link": "up", "errors": []}]
     assert sorted(npus.calls) == [(0, "-link -g"), (1, "-link -g")]
 
 
-def test_a_record_a_device(npus):
+def test_each_device_has_a_record(npus):
     npus.broken[(0, "-link -g")] = (1, "", "Command execute failed!\n")
     records = look()["measurements"]
     assert [(entry["kind"], entry["status"], entry["source"]) for entry in records] == [
@@ -102,7 +104,7 @@ def test_a_record_a_device(npus):
     assert records[1]["context"] == {"product": "A2", "chip": "Ascend 910B4"}
 
 
-def test_nothing_set_is_no_error(npus):
+def test_unset_values_are_not_errors(npus):
     npus.broken[(0, "-ip -g")] = (13, "", "Get ipconf failed, because no ip was preset there!\n")
     npus.broken[(0, "-gateway -g")] = (2, "", "Get gateway failed, because no gateway was preset there!\n")
     device = look()["devices"][0]
@@ -112,18 +114,18 @@ def test_nothing_set_is_no_error(npus):
 @pytest.mark.parametrize("broken, fail_on, failed", [
     (1, "none", False), (1, "any", True), (1, "all", False), (2, "all", True), (0, "any", False), (0, "all", False),
 ])
-def test_when_it_fails(npus, broken, fail_on, failed):
+def test_fail_on(npus, broken, fail_on, failed):
     for device in range(broken):
         npus.broken[(device, "-link -g")] = (0, "link status: ODD\n", "")
     result = look(fail_on)
     assert result.get("failed", False) is failed
     assert len(result["devices"]) == 2
     if broken == 1 and failed:
-        assert result["msg"] == "1 of 2 devices failed: NPU 0: link: -link -g printed something unknown: 'link status: ODD'"
+        assert result["msg"] == "1 of 2 devices failed: NPU 0: link: -link -g printed unexpected output: 'link status: ODD'"
 
 
 @pytest.mark.parametrize("fail_on, failed", [(None, True), ("any", True), ("all", False), ("none", False)])
-def test_npus_that_the_host_does_not_have(npus, fail_on, failed):
+def test_absent_npus_are_errors(npus, fail_on, failed):
     result = look(fail_on, gather=["link"], devices=["0-1", "8-15"])
     assert [device["id"] for device in result["devices"]] == [0, 1, 8, 9, 10, 11, 12, 13, 14, 15]
     assert [device["link"] for device in result["devices"][:2]] == ["up", "up"]
@@ -133,7 +135,7 @@ def test_npus_that_the_host_does_not_have(npus, fail_on, failed):
     assert result.get("failed", False) is failed
 
 
-def test_the_message_about_npus_that_the_host_does_not_have(npus):
+def test_message_about_absent_npus(npus):
     result = look(None, gather=[], devices=["8-15"])
     assert result["msg"] == "NPUs 8-15 do not exist on this host, which has NPUs 0-1"
     assert result["error"] == {"code": "no_such_device", "message": result["msg"], "devices": [8, 9, 10, 11, 12, 13, 14, 15]}
@@ -142,14 +144,14 @@ def test_the_message_about_npus_that_the_host_does_not_have(npus):
         "3 of 3 devices failed: NPUs 7-9: no such NPU on this host, which has NPUs 0-1 (see npu-smi info -m for the ids; they are physical ids)")
 
 
-def test_without_fail_on_other_errors_are_returned_only(npus):
+def test_other_errors_do_not_fail_by_default(npus):
     npus.broken[(0, "-link -g")] = npus.broken[(1, "-link -g")] = (1, "", "Command execute failed!\n")
     npus.smi.clear()
     result = look(None, gather=["link", "versions"])
     assert ("failed" in result, [[error["code"] for error in device["errors"]] for device in result["devices"]]) == (False, [["device_failed", "timeout"]] * 2)
 
 
-def test_without_fail_on_a_missing_npu_smi_is_returned_only(npus, monkeypatch):
+def test_missing_npu_smi_does_not_fail_by_default(npus, monkeypatch):
     monkeypatch.setattr(npu_smi.NpuSmi, "board", lambda self, chip: (_ for _ in ()).throw(HccnError("tool_missing", "npu-smi is not there")))
     result = look(None, gather=["versions"])
     assert ("failed" in result, result["devices"][0]["errors"][0]["code"]) == (False, "tool_missing")
@@ -158,7 +160,7 @@ def test_without_fail_on_a_missing_npu_smi_is_returned_only(npus, monkeypatch):
 CONF = "address_0=10.78.1.10\nmtu_0=1500\nnetdetect_0=0.0.0.0\naddress_0=10.78.1.99\ntls_enable_0=1\nsend_arp_status_0=1\n"
 
 
-def test_what_the_file_says_of_each_npu(npus):
+def test_conf_values_of_each_npu(npus):
     npus.path.write_text(CONF)
     assert [device["conf"] for device in look(gather=["address"])["devices"]] == [
         {"address": "10.78.1.10", "netdetect": None, "mtu": 1500, "tls_enabled": True}, {}]
@@ -166,20 +168,20 @@ def test_what_the_file_says_of_each_npu(npus):
     assert all("conf" not in record["samples"][0] for record in look(gather=["address"])["measurements"])
 
 
-def test_the_file_as_the_tls_query_leaves_it(npus):
+def test_conf_values_after_the_tls_query(npus):
     npus.path.write_text("")
     assert [device["conf"] for device in look(gather=["tls"])["devices"]] == [{"tls_enabled": False}, {"tls_enabled": True}]
     assert [device["conf"] for device in look(gather=["tls"], check_mode=True)["devices"]] == [{"tls_enabled": False}, {"tls_enabled": True}]
 
 
-def test_without_the_file_nothing_is_known_of_it(npus):
+def test_conf_is_none_without_the_file(npus):
     npus.path.unlink()
     assert [device["conf"] for device in look(gather=["gateway"])["devices"]] == [None, None]
     npus.path.mkdir()
     assert [(device["conf"], device["gateway"]) for device in look(gather=["gateway"])["devices"]] == [(None, "10.78.1.1")] * 2
 
 
-def test_odd_values_of_the_file(npus):
+def test_invalid_conf_values(npus):
     npus.path.write_text("mtu_0=many\ntls_enable_0=2\ngateway_0=\x1b[31m\naddress_1={{ 1 }}\nnetmask_1=%s\n" % ("9" * 200))
     first, second = look(gather=["address"])["devices"]
     assert first["conf"] == {"gateway": "?[31m", "mtu": "many", "tls_enabled": None}
@@ -187,21 +189,21 @@ def test_odd_values_of_the_file(npus):
     assert [(error["topic"], error["code"]) for error in second["errors"]] == [("conf", "template_in_name")]
 
 
-def test_a_query_that_writes_is_told(npus):
+def test_keys_written_by_the_query_are_returned(npus):
     npus.path.write_text("tls_enable_1=1\n")
     result = look()
     assert result["side_effects"] == [
         {"device": 0, "path": str(npus.path), "key": "tls_enable_0", "value": "0", "cause": "hccn_tool -tls -g"}]
 
 
-def test_check_mode_leaves_a_query_out_that_would_write(npus):
+def test_check_mode_skips_a_query_that_would_write(npus):
     npus.path.write_text("tls_enable_1=1\n")
     first, second = look(check_mode=True)["devices"]
     assert (first["tls"]["enabled"], first["tls"]["reason"], first["errors"], second["tls"]["enabled"]) == (None, "would_write", [], True)
     assert npus.path.read_text() == "tls_enable_1=1\n"
 
 
-def test_a_query_that_would_glue_is_never_made(npus):
+def test_query_is_skipped_without_final_newline(npus):
     npus.path.write_text("tls_enable_1=1")
     first = look()["devices"][0]
     assert (first["tls"]["enabled"], first["tls"]["reason"]) == (None, "no_final_newline")
@@ -209,26 +211,26 @@ def test_a_query_that_would_glue_is_never_made(npus):
     assert npus.path.read_text() == "tls_enable_1=1"
 
 
-def test_without_a_file_nothing_can_be_written(npus):
+def test_query_is_made_without_hccn_conf(npus):
     npus.path.unlink()
     assert [device["tls"]["enabled"] for device in look(check_mode=True)["devices"]] == [False, True]
 
 
-def test_no_device_no_thread(npus):
+def test_no_devices_no_results(npus):
     assert read.read_devices(None, [], ["link"], None, None) == []
 
 
-def test_certificates_that_cannot_be_read(npus):
+def test_unreadable_certificates_are_an_error(npus):
     npus.broken[(0, "-tls -g")] = (14, "", "No certificate found, please set certs firstly!\n")
     first = look()["devices"][0]
     assert (first["tls"]["reason"], first["errors"][0]["topic"], first["errors"][0]["code"]) == ("no_certificate", "tls", "no_certificate")
 
 
-def set_tls(state="disabled", check_mode=False, fail_on="any", allow_busy=False, only_look=False):
-    return tls.set_flag({"devices": ["all"], "state": state, "fail_on": fail_on, "allow_busy": allow_busy, "only_look": only_look}, check_mode)
+def set_tls(state="disabled", check_mode=False, fail_on="any", allow_busy=False, validate_only=False):
+    return tls_flag.set_flag({"devices": ["all"], "state": state, "fail_on": fail_on, "allow_busy": allow_busy, "validate_only": validate_only}, check_mode)
 
 
-def test_the_switch_is_set_where_it_differs(npus):
+def test_tls_flag_is_set_where_it_differs(npus):
     result = set_tls()
     assert result["changed"] is True
     assert result["devices"] == [
@@ -249,20 +251,20 @@ def test_check_mode_predicts_and_sets_nothing(npus):
     assert (npus.switches, npus.path.read_text()) == ({0: 0, 1: 1}, "tls_enable_0=0\ntls_enable_1=1\n")
 
 
-def test_a_file_that_differs_from_the_device_is_mended(npus):
+def test_tls_flag_is_set_if_only_the_file_differs(npus):
     npus.path.write_text("tls_enable_0=1\ntls_enable_1=1\n")
     result = set_tls()
     assert result["devices"][0]["before"] == {"enabled": False, "persistent": True}
     assert npus.path.read_text() == "tls_enable_0=0\ntls_enable_1=0\n"
 
 
-def test_a_missing_key_is_a_change_in_check_mode(npus):
+def test_missing_tls_key_is_a_change_in_check_mode(npus):
     npus.path.write_text("")
     result = set_tls(check_mode=True)
     assert (result["changed"], result["devices"][0]["before"], npus.path.read_text()) == (True, {"enabled": None, "persistent": None}, "")
 
 
-def test_a_device_that_refuses_does_not_stop_the_others(npus):
+def test_failed_tls_change_does_not_stop_the_others(npus):
     npus.switches[0] = 1
     npus.broken[(0, "-tls -s enable 0")] = (1, "", "Command execute failed!\n")
     result = set_tls()
@@ -273,20 +275,20 @@ def test_a_device_that_refuses_does_not_stop_the_others(npus):
     assert result["devices"][1]["after"] == {"enabled": False, "persistent": False}
 
 
-def test_a_switch_that_did_not_take_is_an_error(npus):
+def test_tls_flag_that_was_not_applied_is_an_error(npus):
     npus.broken[(1, "-tls -s enable 0")] = OK
     result = set_tls()
     assert (result["changed"], result["devices"][1]["errors"][0]["code"]) == (False, "not_applied")
 
 
-def test_a_device_that_cannot_be_read_is_not_set(npus):
+def test_unreadable_device_is_not_set(npus):
     npus.broken[(1, "-tls -g")] = (1, "", "Command execute failed!\n")
     result = set_tls(fail_on="none")
     assert ("failed" in result, result["changed"], result["devices"][1]["errors"][0]["code"]) == (False, False, "device_failed")
     assert not [call for call in npus.calls if "-s" in call[1]]
 
 
-def test_a_device_without_certificate_cannot_be_enabled(npus):
+def test_tls_is_not_enabled_without_certificate(npus):
     npus.broken[(0, "-tls -g")] = (14, "", "No certificate found, please set certs firstly!\n")
     result = set_tls("enabled")
     assert result["devices"][0]["errors"][0]["hint"] == (
@@ -294,8 +296,8 @@ def test_a_device_without_certificate_cannot_be_enabled(npus):
     assert not [call for call in npus.calls if "-s" in call[1]]
 
 
-def test_what_the_queries_wrote_is_told_where_nothing_was_set(npus):
-    """One that cannot be set and one at work: both queries write their key."""
+def test_keys_written_by_queries_are_returned_for_unset_devices(npus):
+    """One device cannot be set and one is busy. The queries of both write their keys."""
     npus.path.write_text("mtu_0=1500\n")
     npus.broken[(0, "-tls -g")] = (14, "", "No certificate found, please set certs firstly!\n")
     npus.smi["info"] = AT_WORK
@@ -307,13 +309,13 @@ def test_what_the_queries_wrote_is_told_where_nothing_was_set(npus):
     assert "device 1: TLS on, after a boot on\n" in result["diff"]["after"]
 
 
-def test_a_session_finds_tool_and_devices(tmp_path, monkeypatch):
+def test_session_finds_tool_and_devices(tmp_path, monkeypatch):
     monkeypatch.setattr(host, "probe", lambda smi: PRODUCT)
-    here = session.start({"hccn_tool": "/x/hccn_tool", "npu_smi": "npu-smi", "devices": ["1"], "timeout": 7, "hccn_conf": str(tmp_path / "none")})
-    assert (here.tool.path, here.tool.timeout, here.devices, here.conf_text()) == ("/x/hccn_tool", 7.0, [1], None)
+    session = device_session.start({"hccn_tool": "/x/hccn_tool", "npu_smi": "npu-smi", "devices": ["1"], "timeout": 7, "hccn_conf": str(tmp_path / "none")})
+    assert (session.tool.path, session.tool.timeout, session.devices, session.conf_text()) == ("/x/hccn_tool", 7.0, [1], None)
     with pytest.raises(InputError) as caught:
-        session.start({"timeout": 0})
-    assert caught.value.message == "timeout: 0 leaves no call any time: give 1 second or more"
+        device_session.start({"timeout": 0})
+    assert caught.value.message == "timeout: 0 is too short: give 1 second or more"
 
 
 @pytest.fixture
@@ -332,7 +334,7 @@ def settle(path, check_mode=False, **given):
     return declare.declare(params, check_mode, lambda name: name + ".backup")
 
 
-def test_keys_are_declared_for_all_devices_and_for_one(conf):
+def test_keys_of_all_devices_and_of_one(conf):
     result = settle(conf, settings={"send_arp_status": True}, config=[{"id": 1, "settings": {"send_arp_status": 0, "mtu": 4200}}])
     assert conf.read_text() == "tls_enable_0=0\nsend_arp_status_0=1\nsend_arp_status_1=0\nmtu_1=4200\n"
     assert (result["changed"], result["problems"]) == (True, [])
@@ -341,20 +343,20 @@ def test_keys_are_declared_for_all_devices_and_for_one(conf):
     assert settle(conf, settings={"send_arp_status": 1}, devices=["0"])["changed"] is False
 
 
-def test_check_mode_and_backup(conf):
+def test_check_mode_writes_nothing_and_backup_copies(conf):
     assert settle(conf, check_mode=True)["changed"] is True
     assert conf.read_text() == "tls_enable_0=0"
     assert settle(conf, backup=True)["backup_file"] == str(conf) + ".backup"
     assert "backup_file" not in settle(conf, backup=True)
 
 
-def test_keys_are_removed_exactly(conf):
+def test_only_exact_keys_are_removed(conf):
     conf.write_text("gateway_0=10.0.0.1\nIPv6gateway_0=fd00::1\n#gateway_0=old\n")
     settle(conf, state="absent", settings={"gateway": None})
     assert conf.read_text() == "IPv6gateway_0=fd00::1\n#gateway_0=old\n"
 
 
-def test_a_missing_file_is_made_only_on_demand(conf):
+def test_missing_file_is_created_only_with_create(conf):
     conf.unlink()
     with pytest.raises(HccnError) as caught:
         settle(conf)
@@ -365,7 +367,7 @@ def test_a_missing_file_is_made_only_on_demand(conf):
     assert conf.read_text() == "mtu_0=1500\nmtu_1=1500\n"
 
 
-def test_an_empty_file_that_is_made_is_a_change(conf):
+def test_created_empty_file_is_a_change(conf):
     conf.unlink()
     for check_mode in (True, False):
         result = settle(conf, check_mode=check_mode, create=True)
@@ -373,7 +375,7 @@ def test_an_empty_file_that_is_made_is_a_change(conf):
     assert settle(conf, create=True)["changed"] is False
 
 
-def test_a_file_that_is_made_can_be_read_by_all_whatever_the_umask(conf):
+def test_created_file_is_readable_with_any_umask(conf):
     conf.unlink()
     umask = os.umask(0o077)
     try:
@@ -383,14 +385,14 @@ def test_a_file_that_is_made_can_be_read_by_all_whatever_the_umask(conf):
     assert conf.stat().st_mode & 0o777 == 0o644
 
 
-def test_a_link_to_a_file_that_is_there_is_followed(conf):
+def test_link_to_an_existing_file_is_followed(conf):
     link = conf.with_name("link.conf")
     link.symlink_to(conf)
     assert settle(link, create=True, settings={"mtu": 1500})["changed"] is True
     assert conf.read_text() == "tls_enable_0=0\nmtu_0=1500\nmtu_1=1500\n"
 
 
-def test_problems_that_are_left_fail(conf):
+def test_remaining_problems_fail(conf):
     conf.write_text("address_0=10.0.0.1\n")
     result = settle(conf)
     assert (result["failed"], result["changed"]) == (True, False)
@@ -398,7 +400,7 @@ def test_problems_that_are_left_fail(conf):
     assert "failed" not in settle(conf, fail_on="none")
 
 
-def test_a_host_that_cannot_be_looked_at(conf, monkeypatch):
+def test_unknown_devices_require_explicit_ids(conf, monkeypatch):
     def broken(smi):
         raise HccnError("no_device", "no NPU")
 
@@ -411,7 +413,7 @@ def test_a_host_that_cannot_be_looked_at(conf, monkeypatch):
 
 @pytest.mark.parametrize("given, message", [
     ({"settings": {"mtu": [1500, 4200]}},
-     "settings: mtu takes one value, 2 are given; only arp, ip_rule, ip_route, IPv6neigh, IPv6route_address may stand on several lines"),
+     "settings: mtu has 2 values but takes only one; only arp, ip_rule, ip_route, IPv6neigh, IPv6route_address may be repeated"),
     ({"settings": {"mtu\n": 1}}, "settings: 'mtu\\n' is not a key of hccn.conf: give it without '=' and without the device's number"),
     ({"settings": {"": 1}}, "settings: '' is not a key of hccn.conf: give it without '=' and without the device's number"),
     ({"settings": {"mtu_0": 1500}}, "settings: 'mtu_0' is not a key of hccn.conf: give it without '=' and without the device's number"),
@@ -419,55 +421,55 @@ def test_a_host_that_cannot_be_looked_at(conf, monkeypatch):
     ({"settings": {"arp": ["a\nb"]}}, "settings: the value of arp does not fit on one line of 384 characters"),
     ({"settings": {"arp": "a" * 400}}, "settings: the value of arp does not fit on one line of 384 characters"),
     ({"config": [{"id": 0, "settings": {"address": "10.0.0.1/24"}}]}, "config[0].settings: address: '10.0.0.1/24' is not an IPv4 address"),
-    ({"settings": {"bw_limit": None}}, "settings: bw_limit is given None, not a text or a number"),
-    ({"settings": {"bw_limit": {"a": 1}}}, "settings: bw_limit is given {'a': 1}, not a text or a number"),
+    ({"settings": {"bw_limit": None}}, "settings: the value None of bw_limit is neither a text nor a number"),
+    ({"settings": {"bw_limit": {"a": 1}}}, "settings: the value {'a': 1} of bw_limit is neither a text nor a number"),
     ({"config": [{"id": -1, "settings": {"mtu": 1500}}]}, "config[0]: id -1 is not a physical id of 0 to 63"),
     ({"config": [{"id": 64, "settings": {"mtu": 1500}}]}, "config[0]: id 64 is not a physical id of 0 to 63"),
-    ({"config": [{"id": 0, "settings": {}}, {"id": 0, "settings": {}}]}, "config[1]: device 0 stands there twice"),
+    ({"config": [{"id": 0, "settings": {}}, {"id": 0, "settings": {}}]}, "config[1]: device 0 is listed twice"),
 ])
-def test_bad_input_is_one_sentence(conf, given, message):
+def test_invalid_input_messages(conf, given, message):
     with pytest.raises(InputError) as caught:
         settle(conf, **given)
     assert caught.value.message == message
     assert conf.read_text() == "tls_enable_0=0"
 
 
-def test_a_topic_with_parts_is_a_dictionary(npus):
+def test_topic_with_several_values_is_a_dictionary(npus):
     npus.broken[(0, "-vnic -g")] = (0, "vnic link status: UP\nvnic ipaddr: 192.168.2.199\nvnic netmask: 255.255.255.0\n", "")
     assert look(gather=["vnic"], devices=["0"])["devices"] == [
         {"id": 0, "vnic": {"link": "up", "address": "192.168.2.199", "netmask": "255.255.255.0"}, "errors": []}]
 
 
-def test_a_device_at_work_keeps_its_switch(npus):
+def test_busy_device_keeps_its_tls_flag(npus):
     npus.smi["info"] = AT_WORK
     result = set_tls()
     assert result["msg"] == (
-        "1 of 2 devices failed: NPU 1: device 1 is at work: pid 4711 (python3) (wait for the job to end, or set allow_busy: true)")
+        "1 of 2 devices failed: NPU 1: device 1 is busy: pid 4711 (python3) (wait for the job to end, or set allow_busy: true)")
     assert (result["changed"], result["devices"][1]["errors"][0]["code"], npus.switches) == (False, "device_busy", {0: 0, 1: 1})
     assert set_tls(check_mode=True)["failed"] is True
     assert set_tls(allow_busy=True)["changed"] is True
 
 
-def test_queue_pairs_are_work_too(npus):
+def test_device_with_queue_pairs_is_busy(npus):
     npus.broken[(1, "-qp_info -g")] = (0, "total_qp_count: 12\n", "")
-    assert set_tls()["devices"][1]["errors"][0]["message"] == "device 1 is at work: 12 queue pairs"
+    assert set_tls()["devices"][1]["errors"][0]["message"] == "device 1 is busy: 12 queue pairs"
 
 
 @pytest.mark.parametrize("answer", [(3, "", "Get invalid major cmd.\n"), (0, "total_qp_count: %s\n" % ("9" * 5000), "")])
-def test_a_tool_that_cannot_count_queue_pairs_leaves_npu_smi(npus, answer):
+def test_only_npu_smi_counts_without_queue_pair_support(npus, answer):
     npus.broken[(1, "-qp_info -g")] = answer
     assert set_tls()["changed"] is True
 
 
-def test_not_knowing_is_not_idle(npus):
+def test_unknown_state_is_refused(npus):
     npus.smi["info"] = "| 0 910B4 | OK |\n"
     error = set_tls()["devices"][1]["errors"][0]
-    assert (error["code"], error["message"]) == ("busy_unknown", "whether the NPUs are at work cannot be told: npu-smi info shows no process table")
+    assert (error["code"], error["message"]) == ("busy_unknown", "cannot find out whether the NPUs are busy: npu-smi info shows no process table")
     npus.smi["info"] = AT_WORK.replace("| 1 ", "| 7 ")
     assert set_tls()["devices"][1]["errors"][0]["code"] == "busy_unknown"
 
 
-def test_nothing_to_set_nothing_asked(npus):
+def test_busy_check_is_skipped_without_changes(npus):
     npus.smi.clear()
     assert set_tls(fail_on="any", allow_busy=False)["failed"] is True
     npus.switches[1] = 0
@@ -482,7 +484,7 @@ BOARD = "\tSoftware Version               : 24.1.0\n\tFirmware Version          
 SERIAL = "\tSerial Number                  : 102312345678\n"
 
 
-def test_topics_of_npu_smi(npus):
+def test_npu_smi_topics(npus):
     npus.smi.update({"info": AT_WORK, "info -t board -i 0": BOARD, "info -t board -i 1": BOARD + SERIAL,
                      "info -t spod-info -i 0 -c 0": "This device does not support querying spod-info.\n"})
     first, second = look(gather=["processes", "versions", "super_pod"])["devices"]
@@ -493,7 +495,7 @@ def test_topics_of_npu_smi(npus):
     assert (second["super_pod"], second["errors"][0]["code"], second["errors"][0]["topic"]) == (None, "timeout", "super_pod")
 
 
-def test_where_npu_smi_cannot_tell(npus, monkeypatch):
+def test_npu_smi_topics_that_cannot_be_read(npus, monkeypatch):
     npus.smi["info"] = "garbage"
     assert [device["errors"][0]["topic"] for device in look(gather=["processes"])["devices"]] == ["processes", "processes"]
     seen = read.SmiReader(npu_smi.NpuSmi("/x/npu-smi", npus.npu_smi), host.Host((0,), None, None), ["versions"]).read({"id": 0, "errors": []})
@@ -503,34 +505,34 @@ def test_where_npu_smi_cannot_tell(npus, monkeypatch):
 CERTIFICATE = "dev_id:0, [%s] info:\n\t subject[%s]\n\t issuer[/CN=root]\n"
 
 
-def test_an_expired_certificate_is_not_switched_on(npus):
-    said = "dev_id:0, tls switch[0](0:disable, 1:enable)\n" + CERTIFICATE % ("pub cert", "/CN=n1") + CERTIFICATE % ("ca1 cert", "/CN=ca")
-    npus.broken[(0, "-tls -g")] = (0, said, "\t tls expiration status[2](0:normal, 1:near expiration, 2:has expired)\n")
+def test_tls_is_not_enabled_with_an_expired_certificate(npus):
+    output = "dev_id:0, tls switch[0](0:disable, 1:enable)\n" + CERTIFICATE % ("pub cert", "/CN=n1") + CERTIFICATE % ("ca1 cert", "/CN=ca")
+    npus.broken[(0, "-tls -g")] = (0, output, "\t tls expiration status[2](0:normal, 1:near expiration, 2:has expired)\n")
     first = set_tls("enabled")["devices"][0]
     assert (first["errors"][0]["code"], first["errors"][0]["message"]) == ("certificate_expired", "expired on device 0: pub cert, ca1 cert")
     assert first["authorities"] == ["/CN=ca, issued by /CN=root"]
     assert set_tls("disabled")["devices"][0]["errors"] == []
 
 
-def test_a_look_finds_certificates_where_the_file_has_no_key(npus):
+def test_dry_run_checks_certificates_without_tls_key(npus):
     npus.path.write_text("tls_enable_0=0\n")
     npus.broken[(1, "-tls -g")] = (14, "", "No certificate found, please set certs firstly!\n")
     assert "failed" not in set_tls("enabled", check_mode=True)
-    assert [error["code"] for error in set_tls("enabled", only_look=True)["devices"][1]["errors"]] == ["no_certificate"]
+    assert [error["code"] for error in set_tls("enabled", validate_only=True)["devices"][1]["errors"]] == ["no_certificate"]
     del npus.broken[(1, "-tls -g")]
-    result = set_tls("enabled", only_look=True)
+    result = set_tls("enabled", validate_only=True)
     assert (result["changed"], [effect["key"] for effect in result["side_effects"]], result["devices"][0]["after"]["enabled"]) == (True, ["tls_enable_1"], True)
     assert npus.switches == {0: 0, 1: 1}
     assert not [words for _device, words in npus.calls if "-s" in words]
 
 
-def test_a_look_before_switching_off_leaves_the_file_as_it_is(npus):
+def test_dry_run_of_disabling_does_not_change_the_file(npus):
     npus.path.write_text("tls_enable_0=0\n")
-    result = set_tls(only_look=True)
+    result = set_tls(validate_only=True)
     assert (result["changed"], result["side_effects"], npus.path.read_text()) == (False, [], "tls_enable_0=0\n")
 
 
-def test_a_device_that_was_set_and_not_written_down_has_changed(npus):
+def test_set_device_is_changed_even_if_not_persisted(npus):
     npus.unwritten = True
     refused = set_tls()["devices"][1]
     assert ([error["code"] for error in refused["errors"]], refused["changed"], refused["after"]) == (
@@ -543,23 +545,23 @@ POD = "0::/kubepods/burstable/pod12345678-1234-1234-1234-123456789abc/%s\n" % ("
 DOCKER = "0::/system.slice/docker-%s.scope\n" % ("b" * 64)
 
 
-@pytest.mark.parametrize("cgroup, told", [
+@pytest.mark.parametrize("cgroup, sentence", [
     (POD, "pid 4711 (python3, pod 12345678-1234-1234-1234-123456789abc)"), (DOCKER, "pid 4711 (python3, docker container bbbbbbbbbbbb)"),
     ("0::/user.slice\n", "pid 4711 (python3)"), (None, "pid 4711 (python3)"),
 ])
-def test_a_process_is_told_with_its_pod(tmp_path, monkeypatch, cgroup, told):
+def test_process_is_named_with_its_pod(tmp_path, monkeypatch, cgroup, sentence):
     if cgroup is not None:
         (tmp_path / "4711").mkdir()
         (tmp_path / "4711/cgroup").write_text(cgroup)
-    true = busy.place_of
-    monkeypatch.setattr(busy, "place_of", lambda pid: true(pid, str(tmp_path)))
-    assert busy.Work((Process(0, 0, 4711, "python3", 1),), None).sentence == told
-    assert busy.Work((Process(0, 0, 12, "", 1),), None).sentence == "pid 12"
+    true = busy.container_of
+    monkeypatch.setattr(busy, "container_of", lambda pid: true(pid, str(tmp_path)))
+    assert busy.Usage((Process(0, 0, 4711, "python3", 1),), None).sentence == sentence
+    assert busy.Usage((Process(0, 0, 12, "", 1),), None).sentence == "pid 12"
 
 
-def test_nothing_is_switched_on_a_950(npus, monkeypatch):
-    start = session.start
-    monkeypatch.setattr(session, "start", lambda params: dataclasses.replace(start(params), host=host.Host((0,), "950", "x")))
+def test_950_is_refused(npus, monkeypatch):
+    start = device_session.start
+    monkeypatch.setattr(device_session, "start", lambda params: dataclasses.replace(start(params), host=host.Host((0,), "950", "x")))
     with pytest.raises(HccnError) as caught:
         set_tls()
     assert "950" in caught.value.message

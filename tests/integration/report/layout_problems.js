@@ -1,4 +1,4 @@
-// What a reader would stumble over, as a list of sentences: text that is cut off, lies on other text, or is hard to read.
+// Return layout problems as a list of messages: text that is cut off, overlaps other text, or lacks contrast.
 (() => {
   const found = [];
   const lines = [];

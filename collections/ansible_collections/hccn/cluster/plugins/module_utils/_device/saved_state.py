@@ -1,11 +1,12 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""Save the state of a host beside hccn.conf before the first set of a change, so that it survives a kill of any process.
+"""Save the state of a host beside hccn.conf before a change, so that it survives if any process is killed.
 
-Two files: the record, and a marker that exists while the change is unfinished. While the marker exists, later saves only add to the record: the
-oldest value of each option stays. Without it the next save starts a new record. The record is written first, so that a marker never belongs to an
-older record. Whoever completes the change (the role bring_up) or puts it back (the role restore) removes the marker.
+There are two files: the record, and a marker that exists while the change is unfinished. While the marker exists, further saves only add values
+that the record lacks, so that it keeps the oldest value of each option. Without the marker, the next save starts a new record. The record is
+written before the marker, so that a marker never belongs to an older record. The role bring_up, which completes the change, or the role restore,
+which reverts it, removes the marker.
 """
 
 from __future__ import annotations
@@ -21,11 +22,11 @@ from .._core.record import utc
 SCHEMA = "hccn.cluster/restore/2"
 
 Entries = Sequence[Mapping[str, Any]]
-"""Dictionaries with ``id`` and the options of that device; ``None`` where an option was not set or is not known."""
+"""Dictionaries with ``id`` and the options of that device, None for an option that was not set or is not known."""
 
 
 def path_of(conf: str) -> str:
-    """Return the path of the record of a hccn.conf."""
+    """Return the path of the record for a hccn.conf."""
     return os.path.realpath(conf) + ".restore.json"
 
 
@@ -35,15 +36,15 @@ def marker_of(conf: str) -> str:
 
 
 def state_of(conf: str) -> Dict[str, Any]:
-    """Return the value of ``saved`` of the modules."""
+    """Return the value of ``saved`` in module results."""
     path, marker = path_of(conf), marker_of(conf)
     return {"path": path, "marker": marker, "exists": os.path.exists(path), "unfinished": os.path.exists(marker)}
 
 
 def save(conf: str, text: Optional[str], network: Entries = (), tls: Entries = ()) -> None:
-    """Save the current ``text`` of hccn.conf, options and TLS flags of devices. Call it under the lock of hccn.conf, before a set.
+    """Save the current ``text`` of hccn.conf, options and TLS flags of devices. It must be called before a change and under the lock of hccn.conf.
 
-    Raises HccnError ``not_saved``: nothing may be set then.
+    If it raises HccnError ``not_saved``, nothing may be set.
     """
     path, marker = path_of(conf), marker_of(conf)
     try:
@@ -56,31 +57,31 @@ def save(conf: str, text: Optional[str], network: Entries = (), tls: Entries = (
             os.close(os.open(marker, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600))
             _sync_folder(marker)
     except OSError as error:
-        raise HccnError("not_saved", "what is there now cannot be saved in %s: %s; nothing was set" % (path, error.strerror), _HINT) from None
+        raise HccnError("not_saved", "the current settings cannot be saved in %s: %s; nothing was set" % (path, error.strerror), _HINT) from None
 
 
-_HINT = "see the file system, or set keep_previous: false (bring_up_keep_previous: false) and do without a restore"
+_HINT = "check the file system, or set keep_previous: false (bring_up_keep_previous: false) if no restore is needed"
 
 
 def merge(record: Mapping[str, Any], network: Entries, tls: Entries) -> Dict[str, Any]:
-    """Return the record with the values that it lacks; values that it has are older and stay."""
+    """Return the record with values added that it lacks. Values that it already has are older and are kept."""
     return dict(record, network=_merged(record["network"], network), tls=_merged(record["tls"], tls))
 
 
 def _merged(old: Entries, new: Entries) -> List[Dict[str, Any]]:
     entries: Dict[int, Dict[str, Any]] = {}
     for entry in [*old, *new]:
-        has = entries.setdefault(entry["id"], {})
+        saved = entries.setdefault(entry["id"], {})
         for option, value in entry.items():
-            if isinstance(value, dict) and isinstance(has.get(option), dict):
-                has[option] = dict(value, **has[option])
+            if isinstance(value, dict) and isinstance(saved.get(option), dict):
+                saved[option] = dict(value, **saved[option])
             else:
-                has.setdefault(option, value)
+                saved.setdefault(option, value)
     return [entries[device] for device in sorted(entries)]
 
 
 def _read(path: str) -> Optional[Dict[str, Any]]:
-    """Return the record, None if there is none. Raises HccnError ``not_saved`` for any other file, which must not be overwritten."""
+    """Return the record, None if the file does not exist. Raises HccnError ``not_saved`` for any other content, which must not be overwritten."""
     try:
         with open(path, encoding="ascii") as stream:
             record = json.load(stream)
@@ -90,21 +91,21 @@ def _read(path: str) -> Optional[Dict[str, Any]]:
         return None
     except (ValueError, KeyError, TypeError):
         pass
-    raise HccnError("not_saved", "%s is no record of what was there before an unfinished change; nothing was set" % path,
-                    "move it away if the state before that change is not needed")
+    raise HccnError("not_saved", "%s is not a record of the settings before an unfinished change; nothing was set" % path,
+                    "move the file away if these settings are not needed")
 
 
 def _replace(path: str, text: str) -> None:
     """Write the file atomically, with mode 0600, and sync it to the disk."""
-    descriptor, scratch = tempfile.mkstemp(prefix=".hccn-", dir=os.path.dirname(path))
+    descriptor, temporary = tempfile.mkstemp(prefix=".hccn-", dir=os.path.dirname(path))
     try:
         with os.fdopen(descriptor, "w", encoding="ascii") as stream:
             stream.write(text)
             stream.flush()
             os.fsync(stream.fileno())
-        os.replace(scratch, path)
+        os.replace(temporary, path)
     except OSError:
-        os.unlink(scratch)
+        os.unlink(temporary)
         raise
     _sync_folder(path)
 

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""The start of every module of the action group hccn.cluster.devices: its options, the tool, the devices of the host."""
+"""What all modules of the action group hccn.cluster.devices share: their options, hccn_tool, and the devices of the host."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Dict, List, Mapping, Optional, Sequence
 
 from .._core.errors import InputError
-from . import busy, conf_file, host, previous
+from . import busy, conf_file, host, saved_state
 from .parse_950 import is_950_help
 from .npu_smi import NpuSmi
 from .hccn_tool import DRIVER_TOOLS, HccnTool, HccnTool950, find_program
@@ -17,14 +17,14 @@ from .hccn_tool import DRIVER_TOOLS, HccnTool, HccnTool950, find_program
 FAIL_ON = ("any", "all", "none")
 
 ALLOW_BUSY = {"type": "bool", "default": False}
-"""Option of the modules that set something or measure (documented in the fragment hccn.cluster._devices.busy)."""
+"""Option of modules that change devices or measure (documented in the fragment hccn.cluster._devices.busy)."""
 
 KEEP_PREVIOUS = {"type": "bool", "default": False}
-"""Option of the modules with which the role bring_up changes a host (documented in the fragment hccn.cluster._devices.previous)."""
+"""Option of modules that the role bring_up uses to change a host (documented in the fragment hccn.cluster._devices.previous)."""
 
 
 def options(fail_on: Optional[str], **own: Any) -> Dict[str, Any]:
-    """Return the argument spec of a module: the shared options (documented in the fragment hccn.cluster._devices) and its own."""
+    """Return the argument spec of a module: the shared options (documented in the fragment hccn.cluster._devices) and those of the module."""
     spec: Dict[str, Any] = {
         "devices": {"type": "list", "elements": "str", "default": ["all"]},
         "hccn_tool": {"type": "str", "default": "hccn_tool"},
@@ -41,7 +41,7 @@ def options(fail_on: Optional[str], **own: Any) -> Dict[str, Any]:
 
 @dataclass(frozen=True)
 class Session:
-    """A module call on a host; ``devices`` are the requested ones, in the order given."""
+    """A module call on a host. ``devices`` are the requested devices, in the order given."""
 
     tool: HccnTool
     host: host.Host
@@ -50,24 +50,24 @@ class Session:
     smi: NpuSmi = NpuSmi("npu-smi")
 
     def refusals(self, devices: Sequence[int], allow_busy: bool) -> Dict[int, Dict[str, Any]]:
-        """Return the error of each of ``devices`` that is at work and must be left alone."""
+        """Return the error of each of ``devices`` that is busy."""
         return busy.refusals(self.tool, self.smi, self.host, devices, allow_busy)
 
     def conf_text(self) -> Optional[str]:
         """Return the current text of hccn.conf, None if there is no file. Raises HccnError."""
         return conf_file.read(self.path)
 
-    def save_previous(self, network: previous.Entries = (), tls: previous.Entries = ()) -> None:
-        """Save the values of devices before they are set, for the role restore. Raises HccnError; nothing may be set then."""
+    def save_previous(self, network: saved_state.Entries = (), tls: saved_state.Entries = ()) -> None:
+        """Save the values of devices before they are set, for the role restore. If it raises HccnError, nothing may be set."""
         if network or tls:
             with conf_file.locked(self.path, self.tool.timeout):
-                previous.save(self.path, self.conf_text(), network, tls)
+                saved_state.save(self.path, self.conf_text(), network, tls)
 
 
 def start(params: Mapping[str, Any]) -> Session:
-    """Find the tool and the devices. Raises HccnError: tool missing, no device, or a bad option."""
+    """Find hccn_tool and the devices. Raises HccnError if the tool or the devices are missing or an option is invalid."""
     if params["timeout"] < 1:
-        raise InputError("timeout: %d leaves no call any time: give 1 second or more" % params["timeout"])
+        raise InputError("timeout: %d is too short: give 1 second or more" % params["timeout"])
     tool = HccnTool(find_program(params["hccn_tool"], (DRIVER_TOOLS,)), float(params["timeout"]))
     smi = NpuSmi(params["npu_smi"])
     seen = host.probe(smi)

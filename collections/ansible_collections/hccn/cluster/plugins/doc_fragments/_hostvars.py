@@ -1,0 +1,18 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The option of the filters that read variables of many hosts."""
+
+from __future__ import annotations
+
+
+class ModuleDocFragment:
+    DOCUMENTATION = r"""
+options:
+  hostvars:
+    description:
+      - Ansible's variable C(hostvars), with the variables of all hosts. Only the variables that the filter needs are evaluated.
+    type: dict
+    required: true
+notes:
+  - This filter reads variables of all hosts in its input. Use it in a task that runs once.
+"""
