@@ -121,7 +121,7 @@ def test_ignored_sanity_checks_are_registered() -> None:
     assert ignored - {""} - registered == set()
 
 
-def test_the_simulator_imports_nothing_of_the_product() -> None:
+def test_simulator_imports_nothing_of_the_product() -> None:
     files = [path for path in SIMULATOR.rglob("*") if path.is_file() and not path.name.startswith(("test_", "conftest"))]
     programs = [path for path in files if path.suffix == ".py" or path.read_bytes().startswith(b"#!/usr/bin/env python3")]
     assert {"hccn_tool", "npu-smi"} <= {path.name for path in programs}

@@ -47,7 +47,7 @@ def test_sdid_and_vnic_address(server: int, device: int, number: int, address: s
             superpod.position_of_address(address)
 
 
-def test_a_server_has_sixteen_dies_on_eight_cards(bench: Bench) -> None:
+def test_server_has_sixteen_dies_on_eight_cards(bench: Bench) -> None:
     bench.make("a", "5.process=4711:python3:1234", "9.absent=1", product="A3")
     lines = smi(bench, "info").out.splitlines()
     assert {len(line) for line in lines} == {98}

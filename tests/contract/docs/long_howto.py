@@ -36,5 +36,5 @@ def reader(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reader]:
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_the_page_works(reader: Reader, page: str) -> None:
+def test_commands_of_the_page_run(reader: Reader, page: str) -> None:
     reader.follow(page)

@@ -22,7 +22,7 @@ def published(folder: Path) -> Path:
     return folder
 
 
-def test_the_tutorial_works_line_by_line(tmp_path: Path) -> None:
+def test_tutorial_works_line_by_line(tmp_path: Path) -> None:
     repository = published(tmp_path / "published")
     place = tmp_path / "work"
     python = Path(sys.executable).resolve().parent  # not the collections of this venv

@@ -58,7 +58,7 @@ def test_every_command_that_is_not_run_is_registered() -> None:
 
 
 @pytest.mark.parametrize("page", ["tutorial.rst", "troubleshooting.rst"])
-def test_the_chinese_page_has_the_same_commands_and_files(page: str) -> None:
+def test_chinese_page_has_the_same_commands_and_files(page: str) -> None:
     def bare(path: str) -> list[tuple[str, str, str]]:
         return [("file", step.path, re.sub(r"#.*", "#", step.text)) if isinstance(step, File) else ("command", step.kind, step.line) for step in steps(path)]
 

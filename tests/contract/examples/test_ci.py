@@ -79,7 +79,7 @@ def test_variables_of_all_entry_points_are_known(repository: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_the_molecule_scenario_passes(repository: Path) -> None:
+def test_molecule_scenario_passes(repository: Path) -> None:
     if not Path(sys.executable).with_name("molecule").exists():
         skip("molecule")
     done = run(repository, "molecule test -s inventory")

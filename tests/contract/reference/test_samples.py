@@ -58,7 +58,7 @@ def each(parse: Callable[[str], Any], start: str) -> Callable[[str], list[Any]]:
     return parts
 
 
-def switches(text: str) -> Any:
+def tls_states(text: str) -> Any:
     """Return (TLS on, preset, alarm days, [name, expiration]) of each device."""
 
     def one(part: str) -> Any:
@@ -219,10 +219,10 @@ READ: dict[str, tuple[Callable[[str], Any], Any]] = {
     "hccn_tool/set__success": (done, "done"),
     "hccn_tool/speed_g__unknown": (parse_port.parse_speed, None),
     "hccn_tool/stat_g__all_keys": (parse_port.parse_counters, COUNTERS_A2),
-    "hccn_tool/tls_g__new_format_with_certs": (switches, [
+    "hccn_tool/tls_g__new_format_with_certs": (tls_states, [
         (False, False, 60, [("pub cert", "normal"), ("ca1 cert", "normal"), ("ca2 cert", "normal"), ("crl", "near_expiration")])]),
-    "hccn_tool/tls_g__old_format_with_certs": (switches, [(False, None, 60, THREE_UNKNOWN)] * 2),
-    "hccn_tool/tls_g__switch_loop_off": (switches, [(False, True, 60, [])] * 8),
+    "hccn_tool/tls_g__old_format_with_certs": (tls_states, [(False, None, 60, THREE_UNKNOWN)] * 2),
+    "hccn_tool/tls_g__switch_loop_off": (tls_states, [(False, True, 60, [])] * 8),
     "hccn_tool/udp_g__fixed": (parse_qos.parse_roce_port, 4791),
     "hccn_tool_950/g_link_stat": (parse_950.parse_link_changes, parse_950.LinkChanges950(2, 2, (
         (PORT_950, "Mon Feb 9 21:45:51 2026", "up"), (PORT_950, "Mon Feb 9 21:45:47 2026", "down"),
@@ -287,7 +287,7 @@ def samples() -> dict[str, Path]:
 
 
 @pytest.mark.parametrize("sample", sorted(READ))
-def test_a_sample_is_read(samples: dict[str, Path], sample: str) -> None:
+def test_sample_is_read(samples: dict[str, Path], sample: str) -> None:
     parse, expected = READ[sample]
     assert parse(PROMPT.sub("", samples[sample].read_text())) == expected
 

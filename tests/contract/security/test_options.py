@@ -82,7 +82,7 @@ def bases(site: Path) -> dict[str, list[dict[str, Any]]]:
     }
 
 
-def test_every_module_has_its_calls(site: Path) -> None:
+def test_every_module_has_calls(site: Path) -> None:
     assert sorted(bases(site)) == hostile.modules()
 
 

@@ -13,7 +13,7 @@ import pytest
 from tests.lab.fabric_simulation.__main__ import rows
 
 
-def test_the_table(capsys: pytest.CaptureFixture[str]) -> None:
+def test_all_checks_pass(capsys: pytest.CaptureFixture[str]) -> None:
     fresh = secrets.randbelow(10**9)
     bad = []
     with capsys.disabled():

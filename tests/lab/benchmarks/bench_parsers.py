@@ -33,7 +33,7 @@ def seconds(call: Callable[[Any], Any], text: str) -> float:
     return min(found)
 
 
-def test_growth(capsys: pytest.CaptureFixture[str]) -> None:
+def test_time_grows_linearly(capsys: pytest.CaptureFixture[str]) -> None:
     every, worst = targets.seeds(), []
     with capsys.disabled():
         print()

@@ -123,7 +123,7 @@ def inventory(product: str) -> dict[str, object]:
 
 
 @pytest.mark.parametrize("product", ["A2", "A3"])
-def test_a_large_cluster(tmp_path: Path, capsys: pytest.CaptureFixture[str], product: str) -> None:
+def test_cost_of_a_large_cluster(tmp_path: Path, capsys: pytest.CaptureFixture[str], product: str) -> None:
     (tmp_path / "hosts.json").write_text(json.dumps(inventory(product)))
     for folder, text in (("action", ACTION), ("library", "# the action is all of it\n")):
         (tmp_path / folder).mkdir()
@@ -169,7 +169,7 @@ print(sum(len(server["device"]) for server in table["server_list"]), len(text), 
 """
 
 
-def test_the_largest_table(capsys: pytest.CaptureFixture[str]) -> None:
+def test_memory_of_the_largest_table(capsys: pytest.CaptureFixture[str]) -> None:
     env = {**ansible_environment(), "PYTHONPATH": str(ROOT / "collections")}
     done = subprocess.run([sys.executable, "-c", LARGEST], env=env, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr

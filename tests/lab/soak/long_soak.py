@@ -102,7 +102,7 @@ def test_only_kept_files_are_left(history: tuple[Path, dict[str, Any]]) -> None:
 
 
 def play(folder: Path, number: int) -> tuple[int, str]:
-    """Run ansible-playbook with its clock ahead by that many days, and return the peak memory of its processes in KiB and its output."""
+    """Run ansible-playbook with its clock ahead in proportion to ``number``, and return the peak memory of its processes in KiB and its output."""
     clock = Path(soak_runs.__file__).with_name("clock")
     env = environment(folder, PYTHONPATH=str(clock), SOAK_DAYS=str(number * RUNS / PLAYS), HCCN_RESULTS_KEEP=str(KEPT_DAYS),
                       HCCN_RESULTS_COMPRESS_AFTER="10")
