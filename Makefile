@@ -111,7 +111,7 @@ simulate: .venv/.test ## test plans and diagnosis of the fabric check on simulat
 
 soak: .venv/.test ## a million mutated inputs for the parsers, 500 nightly runs, 500 sequences of operations, every playbook under every fault, a thousand hosts (root; two hours on two cores)
 	PYTHONPATH=collections:. python -m tests.lab.fuzz.run $${HCCN_INPUTS:-1000000}
-	python -m pytest -n 0 tests/lab/soak/long_nights.py
+	python -m pytest -n 0 tests/lab/soak/long_soak.py
 	HCCN_SEQUENCES=$${HCCN_SEQUENCES:-500} python -m pytest -n 0 -q tests/lab/campaign/test_campaign.py
 	$(MAKE) fault-matrix
 	$(MAKE) bench-scale

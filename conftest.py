@@ -1,10 +1,10 @@
-"""How tests are chosen, spread over processes and summarized.
+"""Select tests, distribute them over processes and summarize skips.
 
-Every test below tests/integration has the mark ``integration`` and every test below tests/lab the mark ``lab``, so that ``make test`` can leave them out
-by name; ``smoke`` puts the one test of a playbook back in.
+Every test below tests/integration has the mark ``integration`` and every test below tests/lab the mark ``lab``, so that ``make test`` can leave them out. The
+mark ``smoke`` includes the one test of a playbook again.
 
-A file stays in one process (``pytest -n``), since its tests share hosts. Files that run the demo's cluster stay together too: its hosts have the same
-loopback addresses and ports everywhere. So do those that share virtual machines, which take longer to boot than to test.
+All tests of a file run in one process (``pytest -n``) because they share hosts. Files that use the demo's cluster also share a process, since its hosts always
+have the same loopback addresses and ports. So do files that share virtual machines, which take longer to boot than to test.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-# What hypothesis keeps goes where the other tools' caches are.
+# Keep hypothesis' database with the caches of the other tools.
 os.environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", ".cache/hypothesis")
 
 ONE_AT_A_TIME = {"tests/integration/demo": "the demo's cluster", "tests/integration/awx": "the demo's cluster", "tests/lab/roce": "the virtual machines",

@@ -1,4 +1,4 @@
-"""What holds for the project as a whole: what AWX lists, who is in the action group, which exceptions stand, which versions are meant."""
+"""Check the project as a whole: playbooks in AWX, the action group, registered exceptions, versions, time limits of tasks."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from tests.lib.project import COLLECTION, REGISTER, ROOT, SIMULATOR
 JOBS = ["adopt", "bring_up", "check_collective", "check_fabric", "datadist_ready", "nic_switch", "perf_tools", "quarantine", "rank_table", "report",
         "restore", "retest", "site", "switch_upgrade", "tls", "validate"]
 PARTS = ["begin", "conclude", *(f"plays/{stage}" for stage in ("bring_up", "check_collective", "check_fabric", "rank_table"))]
-"""What the playbooks of the collection import: AWX lists each file with plays."""
+"""Playbooks that the collection's playbooks import. AWX lists each file that contains plays."""
 DEVICES_GROUP = ["device_info", "device_network", "device_ping", "device_tls", "hccn_conf", "rdma_perf"]
 
 SMOKE = re.compile(r"@pytest\.mark\.smoke\(([^)]*)\)")
 
-# awx/main/utils/ansible.py: which files of a project are offered as playbooks, and the folders where it does not look.
+# From awx/main/utils/ansible.py: which files of a project are offered as playbooks, and which folders are ignored.
 AWX_PLAYBOOK = re.compile(r"^\s*?-?\s*?(?:hosts|(ansible\.builtin\.)?include|(ansible\.builtin\.)?import_playbook):\s*?.*?$")
 AWX_SKIPS = {"roles", "tasks", "group_vars", "host_vars"}
 NOT_IN_A_CHECKOUT = {"build", "history"}
@@ -71,14 +71,14 @@ def test_every_playbook_has_a_run_in_make_test() -> None:
         ("vars.yml", "a: 1\n", False),
     ],
 )
-def test_the_rules_of_awx(tmp_path: Path, path: str, text: str, offered: bool) -> None:
+def test_awx_playbook_rules(tmp_path: Path, path: str, text: str, offered: bool) -> None:
     file = tmp_path / path
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(text)
     assert list(awx_playbooks(tmp_path)) == ([path] if offered else [])
 
 
-def test_the_action_group_is_those_modules_that_document_it() -> None:
+def test_action_group_contains_the_modules_that_document_it() -> None:
     groups = yaml.safe_load((COLLECTION / "meta/runtime.yml").read_text())["action_groups"]
     assert groups == {"devices": [f"hccn.cluster.{name}" for name in DEVICES_GROUP]}
 
@@ -90,7 +90,7 @@ def test_the_action_group_is_those_modules_that_document_it() -> None:
     assert sorted(documented) == DEVICES_GROUP
 
 
-def test_every_module_has_an_action_that_cleans_its_answers() -> None:
+def test_every_module_runs_as_an_action() -> None:
     plugins = COLLECTION / "plugins"
     modules, actions = ({path.stem for path in (plugins / folder).glob("*.py")} for folder in ("modules", "action"))
     routed = yaml.safe_load((COLLECTION / "meta/runtime.yml").read_text())["plugin_routing"]["modules"]
@@ -98,7 +98,7 @@ def test_every_module_has_an_action_that_cleans_its_answers() -> None:
     assert actions - modules == {"bounded"}
 
 
-def test_the_variables_of_every_role_are_known_as_options() -> None:
+def test_role_variables_have_a_known_prefix() -> None:
     names = {name for path in COLLECTION.glob("roles/*/meta/argument_specs.yml") for entry in yaml.safe_load(path.read_text())["argument_specs"].values()
              for name in entry.get("options", {})}
     assert len(names) > 120
@@ -146,13 +146,13 @@ def test_every_skip_and_exception_has_a_name_a_reason_and_an_issue() -> None:
     assert len(names) == len(set(names))
 
 
-def test_what_ansible_test_is_told_to_ignore_is_registered() -> None:
+def test_ignored_sanity_checks_are_registered() -> None:
     ignored = {line.split("#")[0].strip() for file in COLLECTION.glob("tests/sanity/ignore-*.txt") for line in file.read_text().splitlines()}
     registered = {entry["name"] for entry in yaml.safe_load(REGISTER.read_text())["exceptions"]}
     assert ignored - {""} - registered == set()
 
 
-def test_the_simulator_imports_nothing_of_the_product() -> None:
+def test_simulator_imports_nothing_of_the_product() -> None:
     files = [path for path in SIMULATOR.rglob("*") if path.is_file() and not path.name.startswith(("test_", "conftest"))]
     programs = [path for path in files if path.suffix == ".py" or path.read_bytes().startswith(b"#!/usr/bin/env python3")]
     assert {"hccn_tool", "npu-smi"} <= {path.name for path in programs}
@@ -160,7 +160,7 @@ def test_the_simulator_imports_nothing_of_the_product() -> None:
 
 
 def imports(path: Path) -> set[str]:
-    """The first parts of all imported names; ``ansible`` stands for Ansible and for collections."""
+    """Return the first parts of all imported names; ``ansible`` stands for Ansible and for collections."""
     names: list[str] = []
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
@@ -170,7 +170,7 @@ def imports(path: Path) -> set[str]:
     return {"ansible" if name.startswith("ansible") else name.split(".")[0] for name in names}
 
 
-def test_the_versions_stand_together() -> None:
+def test_versions_are_consistent() -> None:
     texts = [(ROOT / name).read_text() for name in ("requirements.txt", "requirements-clusterd.txt")]
     pins = dict(line.split("==") for text in texts for line in text.splitlines() if "==" in line)
     cores = yaml.safe_load((ROOT / "tests/lab/versions/versions.yml").read_text())["cores"]
@@ -184,29 +184,30 @@ def test_the_versions_stand_together() -> None:
     assert set(environment["python"]) == {f"{name}=={version}" for name, version in pins.items() if name != "ansible-core"}
 
 
-def test_make_demo_lays_the_cluster_out_and_ends_with_the_report() -> None:
+def test_make_demo_runs_the_demo_playbook() -> None:
     recipe = (ROOT / "Makefile").read_text().split("\ndemo:")[1].split("\n\n")[0].splitlines()[1:]
     assert recipe == ["\tansible-playbook -i inventories/demo/hosts playbooks/demo.yml"]
-    # The callback prints where the report is, also where the run failed.
+    # The callback prints the path of the report, also when the run failed.
     assert "callbacks_enabled = hccn.cluster.results" in (ROOT / "ansible.cfg").read_text()
 
 
-def test_texts_are_numbers_in_one_place() -> None:
-    """str.isdigit and str.isdecimal like texts that int() refuses: module_utils/_core/numbers.py says what a number is."""
+def test_numbers_are_parsed_in_one_place() -> None:
+    """str.isdigit and str.isdecimal accept texts that int() refuses. module_utils/_core/numbers.py defines what a number is."""
     plugins = COLLECTION / "plugins"
     found = [str(path.relative_to(plugins)) for folder in ("module_utils", "plugin_utils") for path in sorted((plugins / folder).rglob("*.py"))
              if re.search(r"\.is(digit|decimal|numeric)\(\)", path.read_text())]
     assert found == ["module_utils/_core/numbers.py"]
 
 
-CONTROLLERS_OWN = {"assert", "debug", "fail", "set_fact", "set_stats", "validate_argument_spec", "include_tasks", "include_role", "import_tasks", "import_role"}
-"""Of ansible.builtin: they open no connection."""
+CONTROLLER_ACTIONS = {"assert", "debug", "fail", "set_fact", "set_stats", "validate_argument_spec", "include_tasks", "include_role",
+                      "import_tasks", "import_role"}
+"""Actions of ansible.builtin that open no connection."""
 KEYWORDS = {"name", "when", "vars", "register", "loop", "loop_control", "run_once", "delegate_to", "become", "changed_when", "failed_when", "no_log",
             "check_mode", "diff", "ignore_errors", "until", "retries", "delay", "environment", "module_defaults", "any_errors_fatal", "connection", "timeout"}
 
 
 def tasks_of(entries: list[dict[str, Any]], delegated: str | None = None) -> Iterator[tuple[str, dict[str, Any], str | None]]:
-    """Each task of a file: its action, itself, and the host that it is delegated to."""
+    """Yield each task of a file: its action, the task, and the host that it is delegated to."""
     for task in entries:
         to = task.get("delegate_to", delegated)
         if "block" in task:
@@ -217,38 +218,38 @@ def tasks_of(entries: list[dict[str, Any]], delegated: str | None = None) -> Ite
             yield action, task, to
 
 
-def waits_without_a_bound(action: str, task: dict[str, Any], delegated: str | None) -> bool:
-    """May the task wait for a connection for good? Modules that work on the controller alone have deadlines of their own."""
+def waits_without_limit(action: str, task: dict[str, Any], delegated: str | None) -> bool:
+    """Return True if the task may wait for a connection without a time limit. Modules that run on the controller only have time limits of their own."""
     namespace, _dot, name = action.rpartition(".")
     if namespace == "hccn.cluster":
         return name not in bounded_actions() and delegated != "localhost"
     if namespace == "ansible.builtin":
-        return name not in CONTROLLERS_OWN and delegated != "localhost"
+        return name not in CONTROLLER_ACTIONS and delegated != "localhost"
     return "timeout" not in task or delegated != "localhost"
 
 
 def bounded_actions() -> set[str]:
-    """Names that give a host up, or ask none."""
+    """Return the names of actions that have a time limit for hosts, or contact none."""
     routed = yaml.safe_load((COLLECTION / "meta/runtime.yml").read_text())["plugin_routing"]["modules"]
     assert {name for name, route in routed.items() if route != {"action_plugin": "hccn.cluster.bounded"}} == set()
     texts = {plugin.stem: plugin.read_text() for plugin in (COLLECTION / "plugins/action").glob("*.py")}
     own = {name for name, text in texts.items() if "class ActionModule(BoundedAction" in text or "class ActionModule(ControllerAction" in text}
-    assert set(texts) - own == set(), "an action that calls a host is a BoundedAction"
+    assert set(texts) - own == set(), "an action that calls a host must be a BoundedAction"
     return set(routed) | own
 
 
-def test_no_task_of_a_role_waits_for_a_host_without_a_bound() -> None:
+def test_role_tasks_wait_with_a_time_limit() -> None:
     found = {f"{path.parent.parent.name}: {task['name']}" for path in COLLECTION.glob("roles/*/tasks/*.yml")
-             for action, task, delegated in tasks_of(yaml.safe_load(path.read_text())) if waits_without_a_bound(action, task, delegated)}
+             for action, task, delegated in tasks_of(yaml.safe_load(path.read_text())) if waits_without_limit(action, task, delegated)}
     assert found == set()
-    assert waits_without_a_bound("ansible.builtin.copy", {}, None), "it is sent to a host"
+    assert waits_without_limit("ansible.builtin.copy", {}, None), "the file is copied to a host"
     plays = [play for path in COLLECTION.glob("playbooks/*.yml") for play in yaml.safe_load(path.read_text()) if "hosts" in play]
-    assert {play["gather_facts"] for play in plays} == {False}, "facts are gathered without a bound"
+    assert {play["gather_facts"] for play in plays} == {False}, "gathering facts has no time limit"
     assert {name for play in plays for action, task, delegated in tasks_of(play.get("tasks", [])) for name in [action]} <= {
         "ansible.builtin.include_role", "ansible.builtin.debug", "hccn.cluster.validate_job"}
 
 
-def test_every_module_that_works_on_a_host_is_bounded() -> None:
+def test_host_modules_have_a_time_limit() -> None:
     modules = {module.stem for module in (COLLECTION / "plugins/modules").glob("*.py")}
     assert modules - bounded_actions() == set()
 
@@ -256,10 +257,10 @@ def test_every_module_that_works_on_a_host_is_bounded() -> None:
 PROGRAM = re.compile(r"\{%-?\s*(?:for|set)\b|\.append\(")
 """A loop or an accumulation in a template."""
 WITH_PROGRAMS: list[str] = []
-"""Files of roles whose templates are still to become filters or actions. No file is to be added."""
+"""Files of roles whose templates are still to be replaced by filters or actions. Do not add any."""
 
 
-def test_roles_and_playbooks_hold_no_programs() -> None:
+def test_roles_and_playbooks_contain_no_programs() -> None:
     files = [(folder, path) for folder in (COLLECTION, ROOT) for part in ("roles", "playbooks") for path in sorted((folder / part).rglob("*.yml"))]
     assert len(files) > 100
     assert [str(path.relative_to(folder)) for folder, path in files if PROGRAM.search(path.read_text())] == WITH_PROGRAMS
@@ -269,5 +270,5 @@ def test_roles_and_playbooks_hold_no_programs() -> None:
     ("{% for host in hosts %}", True), ("{%- for host in hosts -%}", True), ("{%set x = 1%}", True), ("{{ names.append(1) }}", True),
     ("{{ names | map('upper') }}", False), ("for_all: '{{ set }}'", False),
 ])
-def test_what_is_a_program_in_a_template(text: str, found: bool) -> None:
+def test_programs_in_templates_are_detected(text: str, found: bool) -> None:
     assert bool(PROGRAM.search(text)) is found

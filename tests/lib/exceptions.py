@@ -1,4 +1,4 @@
-"""Prints how much tests/exceptions.yml lets pass: the registered skips and exceptions, each with its reason."""
+"""Print the skips and exceptions that are registered in tests/exceptions.yml, each with its reason."""
 
 from __future__ import annotations
 

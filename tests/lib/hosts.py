@@ -14,7 +14,7 @@ from tests.simulator.hccn_sim.schedule import schedule
 
 
 def node(root: Path, *arguments: str, devices: int = 8) -> Path:
-    """Make a simulated host below ``root``, its devices in the loopback fabric, and hccn.conf as their state demands."""
+    """Make a simulated host below ``root`` with devices in the loopback fabric, and a hccn.conf that matches their state."""
     argv = [sys.executable, "-m", "hccn_sim", "init", str(root), "--devices", str(devices), "--fabric", "loopback", "--poll-seconds", "0.05",
             "--conf-from-state", *arguments]
     subprocess.run(argv, env={**os.environ, "PYTHONPATH": str(SIMULATOR)}, check=True, timeout=30, stdout=subprocess.DEVNULL)
@@ -22,13 +22,13 @@ def node(root: Path, *arguments: str, devices: int = 8) -> Path:
 
 
 def set_state(root: Path, *state: str) -> None:
-    """Changes the state of a simulated node's devices: ``3.link=0``."""
+    """Change the state of a simulated host's devices: ``3.link=0``."""
     argv = [sys.executable, "-m", "hccn_sim", "set", str(root), *state]
     subprocess.run(argv, env={**os.environ, "PYTHONPATH": str(SIMULATOR)}, check=True, timeout=30, stdout=subprocess.DEVNULL)
 
 
 def set_state_after(root: Path, commands: int, *state: str, matching: str = "") -> None:
-    """Changes the state of a simulated node when so many more calls of its tools have ended; ``matching``: calls that hold these words in a row."""
+    """Change the state of a simulated host after this many more calls of its tools. ``matching``: count only calls with these consecutive words."""
     schedule(Node(str(root)), list(state), commands, matching)
 
 

@@ -12,7 +12,7 @@ from tests.lib.project import ROOT
 
 
 def call_module(name: str, options: dict[str, Any], *, check: bool = False, diff: bool = False, timeout: float = 120) -> dict[str, Any]:
-    """Run a module in a process that reads its arguments and prints its result, without what Ansible adds on the controller, and return the result."""
+    """Run a module in a process that reads its arguments and prints its result, without Ansible's controller, and return the result."""
     arguments = {**options, "_ansible_check_mode": check, "_ansible_diff": diff}
     argv = [sys.executable, "-m", f"ansible_collections.hccn.cluster.plugins.modules.{name}"]
     done = subprocess.run(argv, env={**os.environ, "PYTHONPATH": str(ROOT / "collections")}, input=json.dumps({"ANSIBLE_MODULE_ARGS": arguments}),

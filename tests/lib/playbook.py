@@ -14,7 +14,7 @@ BYTECODE = ROOT / "tests/lib/bytecode"
 
 
 def ansible_environment(**more: str) -> dict[str, str]:
-    """Return the environment of an Ansible command that sees this checkout, no setting of the user and no history of another run in this process."""
+    """Return the environment of an Ansible command that uses this checkout, without settings of the user or the history of another run in this process."""
     own = {"ANSIBLE_CONFIG": str(ROOT / "tests/ansible.cfg"), "ANSIBLE_COLLECTIONS_PATH": str(ROOT / "collections"), "ANSIBLE_NOCOLOR": "true",
            "ANSIBLE_PYTHON_INTERPRETER": sys.executable, "PYTHONPATH": os.pathsep.join(filter(None, [str(BYTECODE), os.environ.get("PYTHONPATH")]))}
     outside = {name: value for name, value in os.environ.items() if not name.startswith("HCCN_RESULTS_")}
@@ -23,6 +23,6 @@ def ansible_environment(**more: str) -> dict[str, str]:
 
 def run_playbook(playbook: str | Path, inventory: str | Path, *arguments: str, cwd: str | Path = ROOT, timeout: float = 300,
                  **environment: str) -> subprocess.CompletedProcess[str]:
-    """Run a playbook (a path, or ``hccn.cluster.NAME``) and return its exit status and output. ``environment``: variables that are set or replaced."""
+    """Run a playbook (a path, or ``hccn.cluster.NAME``) and return its exit status and output. ``environment``: variables to set or replace."""
     argv = [ANSIBLE_PLAYBOOK, "-i", str(inventory), str(playbook), *arguments]
     return subprocess.run(argv, cwd=cwd, env=ansible_environment(**environment), stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=timeout)

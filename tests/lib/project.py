@@ -1,4 +1,4 @@
-"""Where the parts of the project are, and the one register of skipped tests."""
+"""Paths of the project, and the register of skipped tests."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ REGISTER = ROOT / "tests/exceptions.yml"
 
 
 def skip(name: str, detail: str = "") -> NoReturn:
-    """Skips the test for the reason registered under ``name`` in tests/exceptions.yml; an unregistered name fails it."""
+    """Skip the test for the reason registered under ``name`` in tests/exceptions.yml. An unregistered name fails it."""
     entries = {entry["name"]: entry for entry in yaml.safe_load(REGISTER.read_text())["skips"]}
     if name not in entries:
         pytest.fail(f"skip {name!r} is not registered in {REGISTER.name}")
@@ -25,7 +25,7 @@ def skip(name: str, detail: str = "") -> NoReturn:
 
 
 def shared(path: str) -> Path:
-    """Return a file or folder of the reference material, which is beside the checkout or where HCCN_SHARED says."""
+    """Return a file or folder of the reference material, which is in HCCN_SHARED, by default beside the checkout."""
     folder = Path(os.environ.get("HCCN_SHARED") or ROOT.parent / "shared")
     if not (folder / path).exists():
         skip("reference-material", path)

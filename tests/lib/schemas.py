@@ -1,4 +1,4 @@
-"""The published JSON Schemas of the collection, for tests that check what was written."""
+"""The published JSON Schemas of the collection, for tests that validate written files."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FOLDER = COLLECTION / "docs/schemas"
 
 
 def documents() -> dict[str, dict[str, Any]]:
-    """The schemas by their ids: urn:hccn.cluster:history:1."""
+    """Return the schemas by their IDs: urn:hccn.cluster:history:1."""
     return {document["$id"]: document for document in (json.loads(path.read_text()) for path in sorted(FOLDER.glob("*.schema.json")))}
 
 
@@ -29,18 +29,19 @@ def validator(name: str) -> Draft202012Validator:
 
 
 def violations(name: str, document: Any) -> list[str]:
-    """What the schema ``name`` (such as measurement/1) does not allow."""
+    """Return the violations of the schema ``name`` (such as measurement/1)."""
     return [f"{error.json_path}: {error.message[:300]}" for error in validator(name).iter_errors(document)]
 
 
 def lines(path: Path) -> list[dict[str, Any]]:
-    """The lines of a history file, compressed or not."""
+    """Return the lines of a history file, compressed or not."""
     content = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
     return [json.loads(line) for line in content.splitlines()]
 
 
 def history_violations(path: Path) -> list[str]:
-    """Of every line by its own schema; a record is looked at as one, since "is not of any form" helps nobody."""
+    """Return the violations of every line. A record is validated with its own schema, because the message "is not valid under any of the given schemas" does
+    not help."""
     found = []
     for number, line in enumerate(lines(path), 1):
         name = "measurement/1" if "kind" in line else "history/1"

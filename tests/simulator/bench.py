@@ -1,4 +1,4 @@
-"""A cluster of simulated nodes to work with in a test."""
+"""A cluster of simulated nodes for a test."""
 
 from __future__ import annotations
 
@@ -48,20 +48,20 @@ class Bench:
         return self.root(name) / "etc/hccn.conf"
 
     def run(self, name: str, line: str, stdin: str = "") -> Ran:
-        """One call of hccn_tool in this process."""
+        """Call hccn_tool in this process."""
         out, err = io.StringIO(), io.StringIO()
         code = main(["hccn_tool", *line.split()], Node(str(self.root(name))), io.StringIO(stdin), out, err, {})
         return Ran(code, out.getvalue(), err.getvalue())
 
     def start(self, name: str, line: str) -> subprocess.Popen[str]:
-        """The same as a process, as the product does it."""
+        """Start hccn_tool as a process, as the product does."""
         return subprocess.Popen([str(self.root(name) / "bin/hccn_tool"), *line.split()], stdout=-1, stderr=-1, text=True)
 
     def record(self, name: str, device: int) -> dict:
         return json.loads(Path(record_path(str(self.root(name) / "state"), device)).read_text())
 
     def pair(self, line: str, server: str = "a", client: str = "b", device: int = 0) -> tuple[Ran, Ran]:
-        """Server and client of one test, each on ``device``; (server, client)."""
+        """Run server and client of one test, each on ``device``, and return (server, client)."""
         self.run(server, f"-i {device} -roce_test reset")
         waiting = self.start(server, f"-i {device} -roce_test {line} -tcp")
         self.until_ready(server, device)
@@ -84,7 +84,7 @@ class Bench:
 
 
 def gone(record: dict) -> bool:
-    """The device's process has ended, by itself and in time."""
+    """Return True if the device's process exited by itself in time."""
     deadline = time.monotonic() + DEADLINE
     while alive(record) and time.monotonic() < deadline:
         time.sleep(0.01)

@@ -1,4 +1,4 @@
-"""What the tests of the simulator share."""
+"""Fixtures for the tests of the simulator."""
 
 from __future__ import annotations
 

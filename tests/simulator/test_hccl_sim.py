@@ -1,4 +1,4 @@
-"""The stand-in for hccl_test: under a real mpirun it moves real data and says what the real programs say."""
+"""The stand-in for hccl_test: under a real mpirun, it moves real data and prints the texts of the real programs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def run(folder: Path, ranks: int, line: str, limit: int = 30, hostfile: Path | None = None, **environment: str) -> tuple[int, str]:
-    """Exit status and standard output of ``mpirun -n RANKS bin/LINE``."""
+    """Return exit status and standard output of ``mpirun -n RANKS bin/LINE``."""
     program, *arguments = shlex.split(line)
     launch = [mpirun()] + (["-f", str(hostfile)] if hostfile else []) + ["-n", str(ranks), str(folder / "bin" / program)] + arguments
     result = subprocess.run(launch, capture_output=True, text=True, timeout=CALL_SECONDS, check=False, stdin=subprocess.DEVNULL,
@@ -33,13 +33,13 @@ def run(folder: Path, ranks: int, line: str, limit: int = 30, hostfile: Path | N
 
 
 def without_numbers(text: str) -> list[str]:
-    """The lines in a stable order, measured columns blanked, refusals of two ranks on one line taken apart."""
+    """Return the lines in a stable order, with measured columns blanked and combined refusals of two ranks separated."""
     apart = re.sub(r"(?<=.)(?=Error: \[)", "\n", text)
     lines = [re.sub(r"(\d+\.\d+|-nan) +\| (\d+\.\d+|-nan) +\|", "T | B |", line) for line in apart.splitlines()]
     return sorted(line for line in lines if line)
 
 
-def test_no_product_code() -> None:
+def test_no_product_code_is_imported() -> None:
     for path in [*(SIMULATOR / "hccl_sim").glob("*.py"), SIMULATOR / "bin" / "hccl_test_program"]:
         assert "ansible" not in path.read_text(), path.name
 
@@ -58,7 +58,7 @@ def test_exact_layout(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("operation", OPERATIONS)
-def test_every_operation_moves_the_right_data(folder: Path, operation: str) -> None:
+def test_operations_move_correct_data(folder: Path, operation: str) -> None:
     status, text = run(folder, 3, f"{operation}_test -b 1000 -e 70000 -f 4 -n 2 -w 1 -r 1 -p 3")
     sizes = [1000, 4000, 16000, 64000] if operation in ("all_reduce", "broadcast", "reduce") else [999, 3996, 15984, 63936]
     assert status == 0
@@ -108,18 +108,18 @@ def test_hosts(folder: Path, tmp_path: Path) -> None:
 def test_faults(folder: Path, environment: dict[str, str], status: int, lines: list[str]) -> None:
     found = run(folder, 2, "all_reduce_test -b 8K -e 8K -n 1 -w 0", **environment)
     banner = "the minbytes is 8192, maxbytes is 8192, iters is 1, warmup_iters is 0"
-    said = [line for line in without_numbers(found[1]) if line != banner]
-    assert (found[0], said) == (status, sorted(lines))
+    printed = [line for line in without_numbers(found[1]) if line != banner]
+    assert (found[0], printed) == (status, sorted(lines))
 
 
 def test_hang_and_crash(folder: Path) -> None:
-    # The status at the time limit is 255, and with MPICH 5.0.2 now and then 0.
+    # The status at the time limit is 255, and with MPICH 5.0.2 sometimes 0.
     text = run(folder, 2, "all_reduce_test -b 8K -e 16K -f 2 -n 1 -w 0", limit=4, SIM_HCCL_HANG="1", SIM_HCCL_RANKS="1")[1]
     assert [row[0] for row in ROW.findall(text)] == ["8192"]
     assert "APPLICATION TIMED OUT" in text
     status, text = run(folder, 2, "all_reduce_test -b 8K -e 8K -n 1 -w 0", SIM_HCCL_CRASH="1", SIM_HCCL_RANKS="1")
     assert status != 0
-    # Of two ranks that end, MPICH shows now one and now the other; how the job ended it says in either case.
+    # If two ranks exit, MPICH may report either of them; in both cases it prints how the job ended.
     assert "BAD TERMINATION" in text and "EXIT STRING: Segmentation fault (signal 11)" in text, text
 
 
@@ -130,7 +130,7 @@ def recorded() -> dict[str, dict]:
 @pytest.mark.parametrize("name", [
     "036", "038", "040", "042", "044", "046", "048", "050", "052", "054", "056", "058", "060", "062", "070", "072",
 ])
-def test_refusals_are_those_of_the_recorded_runs(folder: Path, name: str) -> None:
+def test_refusals_match_the_recorded_runs(folder: Path, name: str) -> None:
     case = recorded()[name]
     environment = dict(item.split("=", 1) for item in case["environment"].split("; ") if item)
     status, text = run(folder, 2, case["command"].split("./bin/")[1], **environment)
@@ -138,10 +138,10 @@ def test_refusals_are_those_of_the_recorded_runs(folder: Path, name: str) -> Non
 
 
 @pytest.mark.parametrize("name", ["002", "004", "006", "008", "010", "012", "014", "018", "020", "024", "026", "028", "032", "110", "120"])
-def test_tables_are_those_of_the_recorded_runs(folder: Path, name: str) -> None:
+def test_tables_match_the_recorded_runs(folder: Path, name: str) -> None:
     case = recorded()[name]
     ranks = int(case["command"].split("-n ")[1].split()[0])
     status, text = run(folder, ranks, case["command"].split("./bin/")[1])
-    # How many elements of a collective that never ran are wrong depends on what the memory held.
+    # The number of wrong elements of a collective that never ran depends on the content of the memory.
     found, recorded_lines = (without_numbers(re.sub(r"total err is \d+", "total err is N", body)) for body in (text, case["stdout"]))
     assert (status, found) == (0, recorded_lines)

@@ -29,14 +29,14 @@ def test_npu_smi_lists_cards(bench: Bench) -> None:
     assert "process" not in smi(bench, "info").out.lower()
 
 
-def test_every_node_has_serial_numbers_of_its_own_until_one_is_set(bench: Bench) -> None:
+def test_serial_numbers_are_unique_per_node(bench: Bench) -> None:
     bench.make("npu1", devices=2)
     bench.make("npu2", "1.serial=SIMNPU10001", devices=2)
-    told = [smi(bench, f"info -t board -i {npu}", node).out.partition("Serial Number")[2].split()[1] for node in ("npu1", "npu2") for npu in (0, 1)]
-    assert told == ["SIMNPU10000", "SIMNPU10001", "SIMNPU20000", "SIMNPU10001"]
+    serials = [smi(bench, f"info -t board -i {npu}", node).out.partition("Serial Number")[2].split()[1] for node in ("npu1", "npu2") for npu in (0, 1)]
+    assert serials == ["SIMNPU10000", "SIMNPU10001", "SIMNPU20000", "SIMNPU10001"]
 
 
-def test_npu_smi_answers_the_questions_of_discovery(bench: Bench) -> None:
+def test_npu_smi_answers_discovery_queries(bench: Bench) -> None:
     bench.make("a", devices=2)
     assert smi(bench, "info -l").out.splitlines()[:4] == [
         "\tTotal Count                    : 2",

@@ -1,4 +1,4 @@
-"""The role simulated_cluster: a node of each product, as an inventory describes it."""
+"""The role simulated_cluster: a node of each product, as described by an inventory."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ HOSTS = {
 SETTINGS = ("product", "server_index", "super_pod_id", "super_pod_size")
 
 
-def test_nodes_of_every_product(tmp_path: Path) -> None:
+def test_role_makes_nodes_of_every_product(tmp_path: Path) -> None:
     own = {"ansible_connection": "local", "ansible_python_interpreter": sys.executable, "simulated_cluster_node": f"{tmp_path}/{{{{ inventory_hostname }}}}"}
     (tmp_path / "hosts.yml").write_text(yaml.safe_dump({"all": {"hosts": HOSTS, "vars": own}}))
     (tmp_path / "play.yml").write_text("- hosts: all\n  gather_facts: false\n  roles: [simulated_cluster]\n")

@@ -1,4 +1,4 @@
-"""The thin stand-in for the dialect of 950."""
+"""The partial stand-in for the dialect of 950."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_queries(node: Bench, line: str, rows: dict[int, str]) -> None:
     assert {number: ran.out.splitlines()[number] for number in rows} == rows
 
 
-def test_ports_one_by_one(node: Bench) -> None:
+def test_single_ports(node: Bench) -> None:
     node.set("a", "1.port.5=0", "1.port.6=partial")
     assert node.run("a", "-g -ub_connect -i 1").out == "link status : PARTIAL LINK\nport 4 : UP\nport 5 : DOWN\nport 6 : PARTIAL UP\n"
     node.set("a", "0.link=0")
@@ -48,7 +48,7 @@ def test_ports_one_by_one(node: Bench) -> None:
     assert node.run("a", "-g -link -i 0 -u 0 -p 4").out == "link status: DOWN\n"
 
 
-def test_the_tls_switch(node: Bench) -> None:
+def test_tls_flag(node: Bench) -> None:
     before = node.conf("a").read_bytes()
     assert node.run("a", "-s -tls -i 1 -enable 1").out == SUCCESS
     assert node.run("a", "-s -tls -i 1 -enable 0 -host").out == SUCCESS
@@ -73,7 +73,7 @@ def test_refusals(node: Bench, line: str, refusal: str) -> None:
     assert (ran.code, text in ran.err) == (code, True)
 
 
-def test_faults_strike_here_as_well(node: Bench) -> None:
+def test_faults_apply(node: Bench) -> None:
     node.set("a", "0.busy_for=1", "1.set_refused=tls")
     assert [node.run("a", "-g -ub_connect -i 0").code for _call in range(2)] == [11, 0]
     assert (node.run("a", "-s -tls -i 1 -enable 1").code, node.run("a", "-g -ub_connect -i 1").code) == (1, 0)

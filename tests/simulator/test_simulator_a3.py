@@ -1,4 +1,4 @@
-"""A3 in the simulator: sixteen dies on eight cards, super pods, and what siblings may not do."""
+"""A3 in the simulator: sixteen dies on eight cards, super pods, and the limits of sibling dies."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def smi(bench: Bench, line: str, name: str = "a") -> Ran:
 
 @pytest.fixture
 def pod(bench: Bench) -> Bench:
-    """Servers 4 and 9 of super pod 7, server 9 of super pod 8, and an A2 beside them."""
+    """Servers 4 and 9 of super pod 7, server 9 of super pod 8, and an A2."""
     bench.make("a", server_index=4, **A3)
     bench.make("b", server_index=9, template="10.78.2.{device}", **A3)
     bench.make("c", server_index=9, template="10.78.3.{device}", **{**A3, "super_pod_id": 8})
@@ -38,16 +38,16 @@ def pod(bench: Bench) -> Bench:
     (48, 1, 201392129, "192.168.3.198"),
     (1023, 2, 4291035138, "192.168.2.197"),
 ])
-def test_names_in_a_super_pod(server: int, device: int, number: int, address: str) -> None:
+def test_sdid_and_vnic_address(server: int, device: int, number: int, address: str) -> None:
     assert (superpod.sdid(server, device), superpod.vnic_address(server, device)) == (number, address)
     if server < 48:
-        assert superpod.seat(number) == superpod.seat_of_address(address) == (server, device)
+        assert superpod.position(number) == superpod.position_of_address(address) == (server, device)
     else:
         with pytest.raises(Refused, match="address"):
-            superpod.seat_of_address(address)
+            superpod.position_of_address(address)
 
 
-def test_a_server_has_sixteen_dies_on_eight_cards(bench: Bench) -> None:
+def test_server_has_sixteen_dies_on_eight_cards(bench: Bench) -> None:
     bench.make("a", "5.process=4711:python3:1234", "9.absent=1", product="A3")
     lines = smi(bench, "info").out.splitlines()
     assert {len(line) for line in lines} == {98}
@@ -69,7 +69,7 @@ def test_a_server_has_sixteen_dies_on_eight_cards(bench: Bench) -> None:
     assert [row[3] for row in rows[1:] if row[3] != "-"] == [str(device) for device in range(16) if device != 9]
 
 
-def test_npu_smi_tells_the_seat_in_the_super_pod(pod: Bench) -> None:
+def test_npu_smi_shows_the_position_in_the_super_pod(pod: Bench) -> None:
     assert smi(pod, "info -t spod-info -i 3 -c 1").out.splitlines() == [
         "\tSDID                           : 17629191",
         "\tSuper Pod Size                 : 48",
@@ -83,7 +83,7 @@ def test_npu_smi_tells_the_seat_in_the_super_pod(pod: Bench) -> None:
     assert smi(pod, "info -t spod-info -i 3 -c 0", "d").code == 1
 
 
-def test_npu_smi_tells_versions_and_paths(bench: Bench) -> None:
+def test_npu_smi_shows_versions_and_paths(bench: Bench) -> None:
     bench.make("a", "*.npu_smi_version=25.0.1", "7.npu_firmware=7.7.0.1", product="A3", devices=4)
     board = smi(bench, "info -t board -i 1").out
     assert "\tSoftware Version               : 25.0.1\n" in board and "\tChip Count                     : 2\n" in board
@@ -93,7 +93,7 @@ def test_npu_smi_tells_versions_and_paths(bench: Bench) -> None:
     assert rows[0].split() == ["Phy-ID0", "Phy-ID1", "Phy-ID2", "Phy-ID3"]
 
 
-def test_the_inner_network_reaches_the_own_super_pod(pod: Bench) -> None:
+def test_inner_network_reaches_only_the_own_super_pod(pod: Bench) -> None:
     assert pod.run("b", "-i 6 -vnic -g").out == "vnic link status: UP\nvnic ipaddr: 192.9.2.193\nvnic netmask: 255.255.255.0\n"
     answer = pod.run("a", "-i 0 -hccs_ping -g address 192.9.2.193")
     assert answer.out.splitlines()[:4] == [
@@ -140,7 +140,7 @@ def test_one_hccs_ping_at_a_time(pod: Bench) -> None:
     assert (ran.code, ran.out, ran.err) == (31, "", "The device is occupied. Please try again later.\n")
 
 
-def test_siblings_do_not_reach_each_other(pod: Bench) -> None:
+def test_sibling_dies_do_not_reach_each_other(pod: Bench) -> None:
     lost = pod.run("a", "-i 4 -ping -g address 10.78.1.5")
     assert (lost.code, lost.out.splitlines()[1]) == (1, "Destination Host Unreachable seq=0")
     assert pod.run("a", "-i 4 -ping -g address 10.78.1.6").code == 0
@@ -163,7 +163,7 @@ def test_siblings_do_not_reach_each_other(pod: Bench) -> None:
     (None, "192.168.8.1", 0),
     (None, "10.78.1.5", 7),
 ])
-def test_addresses_that_a_die_may_not_have(bench: Bench, index: int | None, address: str, code: int) -> None:
+def test_invalid_addresses_of_a_die(bench: Bench, index: int | None, address: str, code: int) -> None:
     bench.make("a", server_index=index, **A3)
     before = bench.conf("a").read_bytes()
     ran = bench.run("a", f"-i 4 -ip -s address {address} netmask 255.255.255.0")
@@ -171,7 +171,7 @@ def test_addresses_that_a_die_may_not_have(bench: Bench, index: int | None, addr
     assert (bench.conf("a").read_bytes() == before) == bool(code)
 
 
-def test_dies_get_their_addresses_by_turns(bench: Bench) -> None:
+def test_address_templates_alternate_between_dies(bench: Bench) -> None:
     bench.make("a", template=["10.78.1.{device}", "10.78.129.{device}"], product="A3", devices=4)
     assert [bench.run("a", f"-i {device} -ip -g").out.splitlines()[0] for device in range(4)] == [
         "ipaddr:10.78.1.0", "ipaddr:10.78.129.1", "ipaddr:10.78.1.2", "ipaddr:10.78.129.3"]

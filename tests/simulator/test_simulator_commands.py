@@ -1,4 +1,4 @@
-"""What the commands of the stand-in hccn_tool say and do, and the network between its devices."""
+"""Output and effects of the stand-in's hccn_tool commands, and the network between its devices."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.simulator.hccn_sim.errors import REFUSALS
 from tests.simulator.hccn_sim.node import Node
 
 
-def test_a_new_network_takes_gateway_and_routes_out_of_the_file(bench: Bench) -> None:
+def test_new_network_removes_gateway_and_routes_from_conf(bench: Bench) -> None:
     bench.make("a")
     assert bench.run("a", "-i 0 -gateway -s gateway 10.78.0.1").out == SUCCESS
     assert bench.run("a", "-i 0 -route -a address 20.0.0.0 netmask 255.0.0.0 gateway 10.78.0.1").out == SUCCESS
@@ -27,7 +27,7 @@ def test_a_new_network_takes_gateway_and_routes_out_of_the_file(bench: Bench) ->
     assert own == ["netdetect_0=10.78.0.1", "address_0=10.99.0.5", "netmask_0=255.255.255.0"]
 
 
-def test_a_gateway_that_replaces_another(bench: Bench) -> None:
+def test_gateway_replacement(bench: Bench) -> None:
     bench.make("a", "0.gateway=10.78.0.9")
     bench.conf("a").write_text("gateway_0=10.78.0.8\n")
     assert bench.run("a", "-i 0 -gateway -s gateway 10.78.0.1").out == SUCCESS
@@ -106,7 +106,7 @@ def test_refusals(bench: Bench, line: str, refusal: str) -> None:
     assert bench.conf("a").read_bytes() == before
 
 
-def test_sets_reach_device_and_file(bench: Bench) -> None:
+def test_sets_change_device_and_conf(bench: Bench) -> None:
     bench.make("a")
     bench.conf("a").write_text("")
     for line, query, answer, written in (
@@ -141,7 +141,7 @@ def test_some_sets_need_root(bench: Bench, line: str) -> None:
     assert bench.run("a", f"-i 0 {line}").code == 12
 
 
-def test_the_mtu_of_the_ipv6_protocol(bench: Bench) -> None:
+def test_ipv6_mtu(bench: Bench) -> None:
     bench.make("a", "0.ip6=fd00::1")
     assert bench.run("a", "-i 0 -mtu -s size 1000").code == 22
     assert bench.run("a", "-i 0 -mtu -s size 1000", "Y\n").out.endswith(SUCCESS)
@@ -149,7 +149,7 @@ def test_the_mtu_of_the_ipv6_protocol(bench: Bench) -> None:
     assert bench.run("a", "-i 0 -ip -inet6 -s ipv6_address fd00::1 prefix_length 64").code == 27
 
 
-def test_the_tls_query_writes_what_is_missing(bench: Bench) -> None:
+def test_tls_query_writes_the_missing_key(bench: Bench) -> None:
     bench.make("a", "1.tls=1")
     bench.conf("a").write_text("tls_enable_0=1\n")
     assert bench.run("a", "-i 0 -tls -g").out.startswith("dev_id:0, tls switch[0]")
@@ -158,7 +158,7 @@ def test_the_tls_query_writes_what_is_missing(bench: Bench) -> None:
     assert bench.conf("a").read_text() == "tls_enable_0=1\ntls_enable_1=1\n"
 
 
-def test_certificates_come_and_go(bench: Bench) -> None:
+def test_certificates_are_set_and_cleared(bench: Bench) -> None:
     bench.make("a", "*.tls_end=" + time.strftime("%a %b %d %H:%M:%S %Y", time.gmtime(time.time() + 86400)))
     assert bench.run("a", "-i 0 -tls -g").out.count("tls expiration status[1]") == 3
     assert bench.run("a", "-i 0 -tls -s enable 1").out.startswith("[Warning] The currently loaded is a preset certificate")
@@ -170,7 +170,7 @@ def test_certificates_come_and_go(bench: Bench) -> None:
     assert bench.run("a", "-i 0 -tls -g").code == 14
 
 
-def test_link_down_and_up_replays_the_file(bench: Bench) -> None:
+def test_link_down_and_up_restores_from_conf(bench: Bench) -> None:
     bench.make("a")
     assert bench.run("a", "-i 0 -link -s down", "y\n").out.endswith(SUCCESS)
     assert bench.run("a", "-i 0 -speed -g").out == "Speed: Unknown!\n"
@@ -183,7 +183,7 @@ def test_link_down_and_up_replays_the_file(bench: Bench) -> None:
     assert bench.run("a", "-i 0 -cfg status").out == "config status:FAIL\n"
 
 
-def test_recovery_brings_every_kind_of_key_back(bench: Bench) -> None:
+def test_recovery_restores_every_kind_of_key(bench: Bench) -> None:
     bench.make("a", "*.board=A+X")
     keys = "mac_addr_0=bc:1e:85:00:00:77\nmtu_0=4200\nbw_limit_0=20000\nroce_port_0=-1\n"
     keys += "IPv6address_0=fd00::9\nIPv6netmask_0=64\nIPv6gateway_0=fd00::1\n"
@@ -239,14 +239,14 @@ def test_many_queries_answer(bench: Bench) -> None:
         ("-i 4 -tls -s enable 1", "", "No certificate found, please set certs firstly!\n", 14),
     ],
 )
-def test_what_is_said_on_which_stream(bench: Bench, line: str, stdout: str, stderr: str, code: int) -> None:
+def test_output_streams(bench: Bench, line: str, stdout: str, stderr: str, code: int) -> None:
     bench.make("a", "0.busy=1", "1.dead=1", "2.need_root=1", "4.tls_nocert=1", uid=65534)
     ran = bench.run("a", line)
     first = ran.out.splitlines(keepends=True)[0] if "[ hccn_tool" in ran.out else ran.out
     assert (first, ran.err, ran.code) == (stdout, stderr, code)
 
 
-def test_all_devices_recover_and_one_does_not(bench: Bench) -> None:
+def test_recovery_of_all_devices_with_one_failure(bench: Bench) -> None:
     bench.make("a", "0.ip=", "1.ip=", devices=2)
     bench.conf("a").write_text("address_0=10.0.0.1\nnetmask_0=255.255.255.0\nsend_arp_status_0=1\ngateway_0=10.0.0.254\nnetdetect_0=10.0.0.254\n")
     assert bench.run("a", "-a -cfg recovery").out == "dev:0 recovery success\ndev:1 recovery success\n" + SUCCESS
@@ -258,7 +258,7 @@ def test_all_devices_recover_and_one_does_not(bench: Bench) -> None:
     assert bench.run("a", "-a -cfg recovery").code == 29
 
 
-def test_static_arp_stands_on_lines_of_its_own(bench: Bench) -> None:
+def test_static_arp_entries_have_separate_lines(bench: Bench) -> None:
     bench.make("a")
     bench.conf("a").write_text("")
     for last in (1, 2, 1):
@@ -274,7 +274,7 @@ def test_static_arp_stands_on_lines_of_its_own(bench: Bench) -> None:
     assert bench.conf("a").read_text().splitlines() == lines[1:]
 
 
-def test_an_optical_module_is_there_or_not(bench: Bench) -> None:
+def test_present_and_absent_optical_module(bench: Bench) -> None:
     bench.make("a", "1.optical_present=0", "2.optical_rx_power=0.0123")
     assert "Rx Power3            : 0.0123 mW\n" in bench.run("a", "-i 2 -optical -g").out
     assert "Rx Power             : NA\n" in bench.run("a", "-i 1 -optical -g").out
@@ -282,7 +282,7 @@ def test_an_optical_module_is_there_or_not(bench: Bench) -> None:
     assert bench.run("a", "-i 0 -pfc_stat -g").out.startswith("tx_pfc0_duration_time=0.000ms\n")
 
 
-def test_a_ping_needs_both_links_and_a_way(pair: Bench) -> None:
+def test_ping_needs_both_links_and_a_route(pair: Bench) -> None:
     assert pair.run("a", "-i 0 -ping -g address 10.78.2.3").out.endswith("3 packets transmitted, 3 received, 0.00% packet loss\n")
     pair.set("b", "3.link=0")
     lost = pair.run("a", "-i 0 -ping -g address 10.78.2.3")
@@ -308,7 +308,7 @@ def test_net_health_follows_netdetect(bench: Bench) -> None:
     assert bench.run("a", "-i 0 -ping -inet6 -g ipv6_address fd00::1").code == 1
 
 
-def test_interfaces_ask_the_kernel(bench: Bench) -> None:
+def test_interfaces_fabric_uses_the_kernel(bench: Bench) -> None:
     bench.make("a", "*.ip=127.0.0.1", fabric="interfaces")
     assert bench.run("a", "-i 0 -ping -g address 127.0.0.1").code == 0
     bench.set("a", "*.ip=")
@@ -316,7 +316,7 @@ def test_interfaces_ask_the_kernel(bench: Bench) -> None:
     assert bench.run("a", "-i 0 -ping -g address 255.255.255.255").code == 1
 
 
-def test_two_changes_at_a_time_of_one_link_follow_each_other(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_concurrent_changes_of_a_link_are_serialized(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     bench.make("a", fabric="interfaces")
     done: list[str] = []
 

@@ -1,4 +1,4 @@
-"""Faults by name: what the stand-in does under each of them. What the product makes of them is tested in tests/integration/devices/test_faults.py."""
+"""Faults by name: the effect of each on the stand-in. tests/integration/devices/test_faults.py tests the product under these faults."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from tests.simulator.hccn_sim.tool import main
 
 
 def program(bench: Bench, line: str) -> Ran:
-    """One call as a process of its own."""
+    """Run one call as a separate process."""
     tool = bench.start("a", line)
     out, err = tool.communicate(timeout=DEADLINE)
     return Ran(tool.returncode, out, err)
 
 
-class Slept:
-    """A clock that waiting costs nothing."""
+class FakeClock:
+    """A clock whose sleep returns at once."""
 
     def __init__(self) -> None:
         self.seconds: list[float] = []
@@ -36,14 +36,14 @@ class Slept:
 
 
 @pytest.mark.parametrize(("usual", "device", "slept"), [(0.0, 0, []), (0.0, 1, [0.2]), (0.3, 0, [0.3]), (0.3, 1, [0.2])])
-def test_a_device_may_be_slow_by_itself(bench: Bench, usual: float, device: int, slept: list[float]) -> None:
+def test_single_slow_device(bench: Bench, usual: float, device: int, slept: list[float]) -> None:
     bench.make("a", "1.latency=0.2", latency_seconds=usual)
-    clock = Slept()
+    clock = FakeClock()
     assert main(["hccn_tool", "-i", str(device), "-link", "-g"], Node(str(bench.root("a")), clock=clock), out=io.StringIO(), environment={}) == 0
     assert clock.seconds == slept
 
 
-def test_a_tool_that_is_killed_leaves_nothing(bench: Bench) -> None:
+def test_killed_tool_prints_nothing(bench: Bench) -> None:
     bench.make("a", "0.killed=9", "1.killed_late=15")
     before = bench.conf("a").read_bytes()
     assert program(bench, "-i 0 -tls -s enable 1") == (-signal.SIGKILL, "", "")
@@ -54,14 +54,14 @@ def test_a_tool_that_is_killed_leaves_nothing(bench: Bench) -> None:
     assert ["switch[1]" in bench.run("a", f"-i {device} -tls -g").out for device in range(2)] == [False, True], "killed late: only the device is set"
 
 
-def test_output_without_end(bench: Bench) -> None:
+def test_endless_output(bench: Bench) -> None:
     bench.make("a", "0.flood=10")
     ran = program(bench, "-i 0 -link -g")
     assert (ran.code, len(ran.out), "link" in ran.out) == (0, 10 * 1024 * 1024, False)
 
 
 @pytest.mark.parametrize("line", ["-tls -s enable 1", "-ip -s address 10.99.0.1 netmask 255.255.0.0", "-mtu -s size 4200", "-cfg recovery"])
-def test_a_set_that_only_says_so(bench: Bench, line: str) -> None:
+def test_set_that_is_only_claimed(bench: Bench, line: str) -> None:
     bench.make("a", "0.set_ignored=1", "0.gateway=10.78.0.1")
     before, state = bench.conf("a").read_bytes(), (bench.root("a") / "state/devices.json").read_bytes()
     assert bench.run("a", f"-i 0 {line}") == (0, SUCCESS, "")
@@ -69,7 +69,7 @@ def test_a_set_that_only_says_so(bench: Bench, line: str) -> None:
     assert bench.run("a", "-i 0 -link -g").out == "link status: UP\n"
 
 
-def test_a_set_that_is_refused(bench: Bench) -> None:
+def test_refused_set(bench: Bench) -> None:
     bench.make("a", "0.set_refused=1", "1.set_refused=tls")
     before = bench.conf("a").read_bytes()
     refused = (1, "", "Command execute failed!\n")
@@ -79,13 +79,13 @@ def test_a_set_that_is_refused(bench: Bench) -> None:
     assert bench.run("a", "-i 0 -mtu -g").out == "mtu:1500\n"
 
 
-def test_every_state_of_net_health(bench: Bench) -> None:
+def test_net_health_states(bench: Bench) -> None:
     bench.make("a", *(f"{number}.net_health={number}" for number in range(10)), devices=10)
-    said = [bench.run("a", f"-i {device} -net_health -g").out for device in range(10)]
-    assert said == [f"net health status: {name}\n" for name in HEALTH]
+    message = [bench.run("a", f"-i {device} -net_health -g").out for device in range(10)]
+    assert message == [f"net health status: {name}\n" for name in HEALTH]
 
 
-def test_another_certificate_authority(bench: Bench) -> None:
+def test_certificate_of_another_authority(bench: Bench) -> None:
     bench.make("a", "0.tls_ca=/CN=other")
     assert bench.run("a", "-i 0 -tls -g").out.count("subject[/CN=other]") == 2
     assert bench.run("a", "-i 0 -tls -g").out.count("issuer[/CN=other]") == 3
@@ -93,7 +93,7 @@ def test_another_certificate_authority(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize(("fault", "tool"), [("tool_missing", "hccn_tool"), ("npu_smi_missing", "npu-smi")])
-def test_a_tool_goes_and_comes_back(bench: Bench, fault: str, tool: str) -> None:
+def test_tool_is_removed_and_restored(bench: Bench, fault: str, tool: str) -> None:
     bench.make("a")
     path = bench.root("a") / "bin" / tool
     content = path.read_bytes()
@@ -105,7 +105,7 @@ def test_a_tool_goes_and_comes_back(bench: Bench, fault: str, tool: str) -> None
         assert (path.read_bytes(), path.stat().st_mode & 0o777) == (content, 0o755)
 
 
-def test_a_file_that_cannot_be_written(bench: Bench) -> None:
+def test_read_only_conf(bench: Bench) -> None:
     bench.make("a", "*.tls=0")
     bench.set("a", "conf_unwritable=1")
     before = bench.conf("a").read_bytes()
@@ -119,13 +119,13 @@ def test_a_file_that_cannot_be_written(bench: Bench) -> None:
     assert bench.run("a", "-i 0 -tls -s enable 1").code == 0
 
 
-def test_a_file_that_only_one_device_cannot_write(bench: Bench) -> None:
+def test_conf_that_one_device_cannot_write(bench: Bench) -> None:
     bench.make("a", "1.conf_refused=1")
     assert [bench.run("a", f"-i {device} -tls -s enable 1").code for device in (0, 1)] == [0, 4]
     assert bench.conf("a").stat().st_mode & 0o222
 
 
-def test_the_last_newline_goes_and_comes_back(bench: Bench) -> None:
+def test_last_newline_is_removed_and_restored(bench: Bench) -> None:
     bench.make("a")
     before = bench.conf("a").read_bytes()
     inode = bench.conf("a").stat().st_ino
@@ -148,7 +148,7 @@ def locked(path: Path) -> bool:
 
 
 def holders(path: Path) -> int:
-    """Processes that have the file open."""
+    """Return processes that have the file open."""
     found = 0
     for link in Path("/proc").glob("[0-9]*/fd/*"):
         try:
@@ -158,7 +158,7 @@ def holders(path: Path) -> int:
     return found
 
 
-def test_a_lock_ends_by_itself_or_at_once(bench: Bench) -> None:
+def test_conf_lock_expires_or_is_released(bench: Bench) -> None:
     bench.make("a")
     path = bench.conf("a")
     bench.set("a", "conf_locked=1")
@@ -175,12 +175,12 @@ def test_a_lock_ends_by_itself_or_at_once(bench: Bench) -> None:
     assert holders(path) == 0
 
 
-@pytest.mark.parametrize(("words", "said"), [
-    ("0.conf_locked=3", "conf_locked is of the host, not of a device: give it without a number"),
-    ("conf_locked=601", "conf_locked takes seconds up to 600"),
+@pytest.mark.parametrize(("words", "message"), [
+    ("0.conf_locked=3", "conf_locked applies to the host, not to a device: give it without a number"),
+    ("conf_locked=601", "conf_locked must be more than 0 and at most 600 seconds"),
 ])
-def test_wrong_words_are_refused(bench: Bench, capsys: pytest.CaptureFixture[str], words: str, said: str) -> None:
+def test_invalid_values_are_refused(bench: Bench, capsys: pytest.CaptureFixture[str], words: str, message: str) -> None:
     bench.make("a")
     assert cli(["set", str(bench.root("a")), words]) == 2
-    assert capsys.readouterr().err == f"hccn-sim: {said}\n"
+    assert capsys.readouterr().err == f"hccn-sim: {message}\n"
     assert holders(bench.conf("a")) == 0

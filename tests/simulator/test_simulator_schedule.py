@@ -1,4 +1,4 @@
-"""Changes that happen between two commands."""
+"""Changes of state between two commands."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def value(bench: Bench, device: int, key: str) -> str:
     return Node(str(bench.root("a"))).state.get(device, key)
 
 
-def test_a_change_comes_after_the_nth_call_of_either_tool(bench: Bench) -> None:
+def test_change_takes_effect_after_the_nth_call(bench: Bench) -> None:
     bench.make("a")
     assert after(bench, 2, "1.process=4711:python3:100") == 0
     assert bench.run("a", "-i 0 -link -g").code == 0
@@ -33,7 +33,7 @@ def test_a_change_comes_after_the_nth_call_of_either_tool(bench: Bench) -> None:
     assert not (bench.root("a") / "state/scheduled.json").exists()
 
 
-def test_only_calls_with_these_words_count(bench: Bench) -> None:
+def test_only_matching_calls_count(bench: Bench) -> None:
     bench.make("a")
     after(bench, 1, "1.link=0", matching="-i 1 -mtu -s")
     after(bench, 2, "2.link=0", matching="hccn_tool -i 1")
@@ -42,7 +42,7 @@ def test_only_calls_with_these_words_count(bench: Bench) -> None:
         assert [value(bench, device, "link") for device in (1, 2)] == links
 
 
-def test_a_call_that_dies_by_a_fault_counts(bench: Bench) -> None:
+def test_call_killed_by_a_fault_counts(bench: Bench) -> None:
     bench.make("a", "0.killed=9")
     after(bench, 1, "0.killed=", matching="-i 0 -tls -s enable 1")
     tool = bench.start("a", "-i 0 -tls -s enable 1")
@@ -51,7 +51,7 @@ def test_a_call_that_dies_by_a_fault_counts(bench: Bench) -> None:
     assert bench.run("a", "-i 0 -tls -s enable 1").out.endswith(SUCCESS)
 
 
-def test_of_calls_at_the_same_time_each_counts_once(bench: Bench) -> None:
+def test_concurrent_calls_count_once_each(bench: Bench) -> None:
     bench.make("a")
     after(bench, 8, "0.link=0")
     after(bench, 9, "1.link=0")
@@ -60,12 +60,12 @@ def test_of_calls_at_the_same_time_each_counts_once(bench: Bench) -> None:
     assert [value(bench, device, "link") for device in (0, 1)] == ["0", ""]
 
 
-@pytest.mark.parametrize(("commands", "words", "said"), [
-    ("0", "0.link=0", "after-commands takes a number from 1 on, not 0"),
+@pytest.mark.parametrize(("commands", "words", "message"), [
+    ("0", "0.link=0", "after-commands must be at least 1, not 0"),
     ("1", "link", "'link' is not KEY=VALUE"),
 ])
-def test_wrong_words_are_refused(bench: Bench, capsys: pytest.CaptureFixture[str], commands: str, words: str, said: str) -> None:
+def test_invalid_values_are_refused(bench: Bench, capsys: pytest.CaptureFixture[str], commands: str, words: str, message: str) -> None:
     bench.make("a")
     assert after(bench, int(commands), words) == 2
-    assert capsys.readouterr().err == f"hccn-sim: {said}\n"
+    assert capsys.readouterr().err == f"hccn-sim: {message}\n"
     assert not (bench.root("a") / "state/scheduled.json").exists()

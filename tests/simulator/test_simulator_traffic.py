@@ -1,4 +1,4 @@
-"""Tests with real traffic between devices, and the process that stands for a device."""
+"""Tests with real traffic between devices, and the process that represents a device."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.simulator.hccn_sim.process import alive
 
 
 @pytest.mark.parametrize("kind", ["ib_write_bw", "ib_send_bw", "ib_read_bw"])
-def test_a_pair_measures_what_it_moved(pair: Bench, kind: str) -> None:
+def test_pair_measures_its_traffic(pair: Bench, kind: str) -> None:
     server, client = pair.pair(f"{kind} -s 4096 -n 1000")
     assert (server.code, client.code, server.err + client.err) == (0, 0, "")
     assert "Dsmi start roce perftest end. (out=1)\n" in client.out
@@ -29,7 +29,7 @@ def test_a_pair_measures_what_it_moved(pair: Bench, kind: str) -> None:
     assert "mac_tx_total_oct_num:4096000\n" in pair.run(sender, "-i 0 -stat -g").out
 
 
-def test_both_ways_all_sizes_and_gbits(pair: Bench) -> None:
+def test_bidirectional_test_of_all_sizes_in_gbit(pair: Bench) -> None:
     server, client = pair.pair("ib_write_bw -b -a -n 5 -report_gbits")
     assert (server.code, client.code) == (0, 0)
     assert [int(row[0]) for row in ROW.findall(client.out)] == [2**power for power in range(1, 24)]
@@ -37,13 +37,13 @@ def test_both_ways_all_sizes_and_gbits(pair: Bench) -> None:
     assert "BW average[Gb/sec]" in client.out
 
 
-def test_a_duration_has_no_peak(pair: Bench) -> None:
+def test_test_by_duration_has_no_peak(pair: Bench) -> None:
     _server, client = pair.pair("ib_write_bw -D 2 -s 1048576")
     assert ROW.findall(client.out)[0][2] == "0.00"
 
 
 @pytest.mark.parametrize(("kind", "rows"), [("ib_write_lat", 1), ("ib_read_lat", 0)])
-def test_latency_is_that_of_a_ping_pong(pair: Bench, kind: str, rows: int) -> None:
+def test_latency_of_a_ping_pong(pair: Bench, kind: str, rows: int) -> None:
     server, client = pair.pair(f"{kind} -n 20")
     size, iterations, values = LATENCY_ROW.findall(client.out)[0]
     least, most, typical, average = [float(value) for value in values.split()[:4]]
@@ -53,7 +53,7 @@ def test_latency_is_that_of_a_ping_pong(pair: Bench, kind: str, rows: int) -> No
     assert len(LATENCY_ROW.findall(server.out)) == rows
 
 
-def test_a_slow_device_is_slow_in_both_directions(pair: Bench) -> None:
+def test_slow_device_is_slow_in_both_directions(pair: Bench) -> None:
     pair.set("b", "1.rate_mbit=40", "0.rate_mbit=400")
     rates = {}
     for device in (0, 1):
@@ -64,13 +64,13 @@ def test_a_slow_device_is_slow_in_both_directions(pair: Bench) -> None:
     assert 3 < rates[0, "b"] / rates[1, "b"] < 30
 
 
-def test_no_server_is_a_failed_test(pair: Bench) -> None:
+def test_missing_server_fails_the_test(pair: Bench) -> None:
     ran = pair.run("a", "-i 0 -roce_test ib_write_bw address 10.78.2.0 -tcp")
     assert (ran.code, ran.err) == (255, "Cmd execute failed!\n")
     assert ran.out.endswith("(status=3)\nroce_report:\n Couldn't connect to 10.78.2.0:18515\n\n")
 
 
-def test_a_server_alone_ends_at_its_deadline(bench: Bench) -> None:
+def test_server_without_client_ends_at_its_deadline(bench: Bench) -> None:
     bench.make("a", server_seconds=0.1)
     ran = bench.run("a", "-i 0 -roce_test ib_write_bw -tcp")
     assert (ran.code, "Waiting for client" in ran.out) == (255, True)
@@ -78,7 +78,7 @@ def test_a_server_alone_ends_at_its_deadline(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize("state", ["a 0.link=0", "b 0.link=0", "b 0.ip="])
-def test_no_test_over_a_dead_link(pair: Bench, state: str) -> None:
+def test_dead_link_fails_the_test(pair: Bench, state: str) -> None:
     node, item = state.split()
     pair.set(node, item)
     waiting = pair.start("a", "-i 0 -roce_test ib_write_bw -tcp")
@@ -88,7 +88,7 @@ def test_no_test_over_a_dead_link(pair: Bench, state: str) -> None:
     waiting.communicate(timeout=DEADLINE)
 
 
-def test_two_kinds_do_not_meet(pair: Bench) -> None:
+def test_different_tests_do_not_connect(pair: Bench) -> None:
     waiting = pair.start("a", "-i 0 -roce_test ib_send_bw -tcp")
     pair.until_ready("a", 0)
     client = pair.run("b", "-i 0 -roce_test ib_write_bw address 10.78.1.0 -tcp")
@@ -97,7 +97,7 @@ def test_two_kinds_do_not_meet(pair: Bench) -> None:
     waiting.communicate()
 
 
-def test_a_killed_tool_leaves_the_device_at_work_until_reset(bench: Bench) -> None:
+def test_device_keeps_testing_after_a_killed_tool_until_reset(bench: Bench) -> None:
     bench.make("a")
     tool = bench.start("a", "-i 0 -roce_test ib_send_bw -tcp")
     record = bench.until_ready("a", 0)
@@ -116,7 +116,7 @@ def test_a_killed_tool_leaves_the_device_at_work_until_reset(bench: Bench) -> No
     assert bench.run("a", "-i 0 -roce_test reset").code == 0
 
 
-def test_a_device_that_died_is_in_error(bench: Bench) -> None:
+def test_dead_device_process_is_an_error(bench: Bench) -> None:
     bench.make("a")
     tool = bench.start("a", "-i 0 -roce_test ib_send_bw -tcp")
     os.kill(bench.until_ready("a", 0)["pid"], signal.SIGKILL)
@@ -124,14 +124,14 @@ def test_a_device_that_died_is_in_error(bench: Bench) -> None:
     assert tool.returncode == 255
 
 
-def test_a_reset_that_comes_first_wins(tmp_path: Path) -> None:
+def test_early_reset_prevents_the_test(tmp_path: Path) -> None:
     (tmp_path / "state").mkdir()
     perf_process.main(str(tmp_path / "state/roce_test_0.json"))
     assert [path.name for path in (tmp_path / "state").iterdir()] == ["lock"]
 
 
 def order(peer: str, **more: object) -> dict:
-    """What the process of a device is given."""
+    """Return the order for the process of a device."""
     own = "10.99.0.2" if peer else "10.99.0.1"
     values = {"operation": "write", "measure": "bw", "peer": peer, "size": 4096, "iterations": 50, "duration": 0, "all_sizes": False}
     values.update(bidirectional=False, gbits=False, port=18599, qps=1, gid_index=3, device=0, own=own, own_socket="127" + own[2:])
@@ -142,7 +142,7 @@ def order(peer: str, **more: object) -> dict:
 @pytest.mark.parametrize(
     "more", [{}, {"bidirectional": True}, {"measure": "lat", "size": 2}, {"operation": "read", "duration": 1}, {"operation": "send"}]
 )
-def test_two_processes_talk(tmp_path: Path, more: dict) -> None:
+def test_device_processes_connect(tmp_path: Path, more: dict) -> None:
     reports: dict[str, str] = {}
     listening = threading.Event()
     state = {"state": str(tmp_path / "state"), **more}
@@ -162,23 +162,23 @@ def test_two_processes_talk(tmp_path: Path, more: dict) -> None:
         ({"own_socket": "192.0.2.77"}, " Couldn't listen to port 18599\n"),
     ],
 )
-def test_a_server_that_cannot_listen(more: dict, text: str) -> None:
+def test_server_that_cannot_listen(more: dict, text: str) -> None:
     with pytest.raises(perf_process.Failed) as failure:
         perf_process.run(order("", **more), lambda: None)
     assert str(failure.value) == text
 
 
-def test_a_fixed_test_is_the_same_every_time(bench: Bench) -> None:
+def test_fixed_fabric_is_deterministic(bench: Bench) -> None:
     bench.make("a", fabric="fixed", poll_seconds=0.01)
     first, second = (bench.run("a", "-i 0 -roce_test ib_read_lat address 10.78.9.9 -tcp").out.splitlines() for _time in range(2))
-    polls = "Dsmi get perftest status end."  # how often it looks depends on the machine
+    polls = "Dsmi get perftest status end."  # the number of polls depends on the machine
     assert [line for line in first if not line.startswith(polls)] == [line for line in second if not line.startswith(polls)]
     assert LATENCY_ROW.findall("\n".join(first))[0][:2] == ("2", "1000")
     bench.set("a", "0.perf_report=gone\\n", "0.perf_end_status=3")
     assert bench.run("a", "-i 0 -roce_test ib_read_bw address 10.78.9.9 -tcp").out.endswith("roce_report:\ngone\n\n")
 
 
-def test_a_test_that_never_ends_is_given_up(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_endless_test_times_out(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     bench.make("a", fabric="fixed", poll_seconds=0.0001)
     monkeypatch.setattr("tests.simulator.hccn_sim.roce_test.MAX_POLLS", 0)
     ran = bench.run("a", "-i 0 -roce_test ib_write_bw -D 500 -tcp")

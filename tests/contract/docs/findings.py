@@ -1,4 +1,7 @@
-"""``python -m tests.contract.docs.findings > docs/explanation/findings.rst``: the causes of findings as a page of the documentation."""
+"""Print docs/explanation/findings.rst, the page of all causes of findings.
+
+Usage: ``python -m tests.contract.docs.findings > docs/explanation/findings.rst``
+"""
 
 from __future__ import annotations
 
@@ -27,11 +30,11 @@ Severities
 ----------
 
 ``failed``
-   Something does not work. The host is ``failed``; one that Ansible lost is ``unreachable``.
+   Something does not work. The host is ``failed``, or ``unreachable`` if Ansible lost the connection to it.
 ``slow``
    It works, but slower than its peers or than a floor.
 ``degraded``
-   It works now, but differs from its peers or from ``hccn.conf``, and may not work after the next reboot.
+   It works now, but it differs from its peers or from ``hccn.conf`` and may not work after the next reboot.
 ``unknown``
    It was not measured, or the answer was not understood. The host is ``not_measured``, or ``busy`` if a job or another run used it.
 ``note``

@@ -1,4 +1,4 @@
-"""Every command of the how-to pages, in the folder that the tutorial makes, on its simulated hosts as they are after it."""
+"""Run every command of the how-to pages in the folder that the tutorial makes, on its simulated hosts in the state that it leaves."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PAGES = sorted(str(path.relative_to(DOCS)) for path in [*DOCS.glob("howto/*.rst"
 
 @pytest.fixture(scope="module")
 def reader(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reader]:
-    """The tutorial's files and its A2 hosts, with the addresses that it gives them."""
+    """Return a reader with the tutorial's files and its A2 hosts, which have the addresses that the tutorial assigns."""
     place = tmp_path_factory.mktemp("howto")
     paths = [str(Path(sys.executable).parent), os.environ["PATH"]]
     made = Reader(place, {"PATH": os.pathsep.join(paths), "HOME": str(place), "LANG": "C.UTF-8", "ANSIBLE_NOCOLOR": "1"})
@@ -36,5 +36,5 @@ def reader(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reader]:
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_the_page_works(reader: Reader, page: str) -> None:
+def test_commands_of_the_page_run(reader: Reader, page: str) -> None:
     reader.follow(page)

@@ -1,4 +1,4 @@
-"""The tutorial line by line: a clean venv, the tarball, a folder outside of the repository."""
+"""Follow the tutorial line by line with a clean venv, the built collection and a folder outside the repository."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ PUBLISHED = "https://github.com/hccn-cluster/hccn.cluster.git"
 
 
 def published(folder: Path) -> Path:
-    """The project as it would be published now: a repository with one commit."""
+    """Return a copy of the project as it would be published: a repository with one commit."""
     clone(folder)
-    who = ["-c", "user.name=n", "-c", "user.email=n@example"]
-    for arguments in (["init", "--quiet"], ["add", "--all"], [*who, "commit", "--quiet", "--message", "all"]):
+    author = ["-c", "user.name=n", "-c", "user.email=n@example"]
+    for arguments in (["init", "--quiet"], ["add", "--all"], [*author, "commit", "--quiet", "--message", "all"]):
         subprocess.run(["git", *arguments], cwd=folder, check=True, timeout=60)
     return folder
 
 
-def test_the_tutorial_works_line_by_line(tmp_path: Path) -> None:
+def test_tutorial_works_line_by_line(tmp_path: Path) -> None:
     repository = published(tmp_path / "published")
     place = tmp_path / "work"
-    python = Path(sys.executable).resolve().parent  # not that of this venv
+    python = Path(sys.executable).resolve().parent  # not the collections of this venv
     kept = {name: value for name, value in os.environ.items() if name.startswith("PIP_") or name.endswith(("_proxy", "_PROXY"))}
     reader = Reader(place, {
         **kept, "PATH": os.pathsep.join([str(python), "/usr/local/bin:/usr/bin:/bin"]), "HOME": str(tmp_path), "LANG": "C.UTF-8", "ANSIBLE_NOCOLOR": "1",
@@ -33,7 +33,7 @@ def test_the_tutorial_works_line_by_line(tmp_path: Path) -> None:
     try:
         for step in steps("tutorial.rst"):
             if isinstance(step, Command) and step.kind == "npu":
-                step.line = step.line.replace("yours/hosts", "a2/hosts")  # a simulated cluster stands for the reader's
+                step.line = step.line.replace("yours/hosts", "a2/hosts")  # a simulated cluster replaces the reader's cluster
             reader.take(step)
     finally:
         for node in place.glob("nodes/*"):

@@ -1,8 +1,8 @@
-"""The pages of docs/ as a reader works through them: their files are written, their commands run, and what they show must come.
+"""Follow the pages of docs/ like a reader: write their files, run their commands and compare the output.
 
-A ``console`` block has commands behind ``$`` and below each what its output has among other lines. Its class says what is special: ``fails`` (the last
-command does), ``npu`` (it touches a real NPU; here a simulated one) or ``not-run`` (the command is in NOT_RUN). Every other block with a caption is
-the file of that name.
+A ``console`` block has commands after ``$``, each followed by lines that its output must contain. The class of a block marks exceptions: ``fails`` (the last
+command fails), ``npu`` (it touches a real NPU; here a simulated one) or ``not-run`` (the command is in NOT_RUN). Every other block with a caption is the file
+of that name.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ NOT_RUN = {
     "ansible-playbook -i inventory hccn.cluster.switch_upgrade -e @leaf-1.yml -e switch_upgrade_confirm=true": CLUSTERD,
     "ansible-rulebook -r hccn.cluster.degraded -i inventory -e eda.yml": "it needs Java; tests/integration/eda runs the rulebook where that is installed",
 }
-"""Commands of the pages that are not run with them, and why."""
+"""Commands of the pages that are not run, with the reason."""
 
 
 @dataclass
@@ -53,7 +53,7 @@ class File:
 
 
 def steps(page: str) -> list[Command | File]:
-    """What a page has its reader do, in its order."""
+    """Return the commands and files of a page in their order."""
     found: list[Command | File] = []
     for block in BLOCK.finditer((DOCS / page).read_text() + "\n"):
         options = dict(OPTION.findall(block["options"]))
@@ -78,7 +78,7 @@ def _commands(lines: list[str], kind: str) -> Iterator[Command]:
 
 
 class Reader:
-    """Works in ``place`` as in one shell: folder and variables last from command to command."""
+    """Run commands in ``place`` as in one shell: folder and variables persist from command to command."""
 
     def __init__(self, place: Path, environment: dict[str, str]) -> None:
         self.place, self._environment = place, environment
@@ -96,10 +96,10 @@ class Reader:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(step.text)
         elif step.kind != "not-run":
-            code, said = self.run(step.line)
-            assert (code != 0) == (step.kind == "fails"), f"$ {step.line}\n{said}"
-            missing = [line for line in step.shown if line not in " ".join(said.split())]
-            assert not missing, f"$ {step.line}\n{said}"
+            code, output = self.run(step.line)
+            assert (code != 0) == (step.kind == "fails"), f"$ {step.line}\n{output}"
+            missing = [line for line in step.shown if line not in " ".join(output.split())]
+            assert not missing, f"$ {step.line}\n{output}"
 
     def run(self, line: str) -> tuple[int, str]:
         shell = self.place / ".shell"
@@ -107,8 +107,8 @@ class Reader:
         with subprocess.Popen(["bash", "-c", script], env=self._environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                               text=True, start_new_session=True) as shell_of_line:
             try:
-                said, _ = shell_of_line.communicate(timeout=DEADLINE)
+                output, _ = shell_of_line.communicate(timeout=DEADLINE)
             except subprocess.TimeoutExpired:
                 os.killpg(shell_of_line.pid, signal.SIGKILL)
                 raise
-        return shell_of_line.returncode, said
+        return shell_of_line.returncode, output

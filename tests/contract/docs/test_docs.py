@@ -1,4 +1,4 @@
-"""The documentation as texts: links of the Markdown files resolve (Sphinx holds those of docs/), languages and errors stand together."""
+"""Check the text of the documentation: links of Markdown files (Sphinx checks those of docs/), translations, commands and error codes."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_named_files_exist(page: str) -> None:
     assert [name for name in sorted(named) if not (ROOT / name).exists() and not any(path.endswith("/" + name) for path in files)] == []
 
 
-def test_contributors_find_every_package() -> None:
+def test_contributing_names_every_package() -> None:
     plugins = ROOT / "collections/ansible_collections/hccn/cluster/plugins"
     packages = {path.parent.name for path in plugins.glob("*_utils/_*/__init__.py")}
     assert packages - set(PACKAGE.findall((ROOT / "CONTRIBUTING.md").read_text())) == set()
@@ -58,7 +58,7 @@ def test_every_command_that_is_not_run_is_registered() -> None:
 
 
 @pytest.mark.parametrize("page", ["tutorial.rst", "troubleshooting.rst"])
-def test_the_chinese_page_has_the_same_commands_and_files(page: str) -> None:
+def test_chinese_page_has_the_same_commands_and_files(page: str) -> None:
     def bare(path: str) -> list[tuple[str, str, str]]:
         return [("file", step.path, re.sub(r"#.*", "#", step.text)) if isinstance(step, File) else ("command", step.kind, step.line) for step in steps(path)]
 
@@ -66,17 +66,17 @@ def test_the_chinese_page_has_the_same_commands_and_files(page: str) -> None:
 
 
 @pytest.mark.parametrize("page", ["troubleshooting.rst", "zh/troubleshooting.rst"])
-def test_every_number_that_is_known_is_explained(page: str) -> None:
+def test_every_error_code_is_explained(page: str) -> None:
     text = (DOCS / page).read_text()
     numbers = [*hccl_errors._EI_HINTS, *(f"retcode: {number}" for number in hccl_errors._ACL_HINTS if number != "100000")]
     assert [number for number in numbers if number not in text] == []
 
 
-def test_the_page_of_findings_has_every_cause() -> None:
+def test_findings_page_is_up_to_date() -> None:
     assert (DOCS / "explanation/findings.rst").read_text() == findings.page(), "python -m tests.contract.docs.findings > docs/explanation/findings.rst"
 
 
-def test_the_chart_is_drawn_from_the_figures_beside_it() -> None:
+def test_chart_matches_its_figures() -> None:
     drawn = scale_chart.draw(json.loads(scale_chart.FIGURES.read_text()))
     assert scale_chart.CHART.read_text() == drawn
     assert all(word in drawn for word in ("bring_up 646", "check_fabric 462", "rank_table 181", "prefers-color-scheme: dark"))

@@ -1,4 +1,4 @@
-"""The repository of examples/ci: its pipelines pass as they are and find what is wrong in an inventory, without a host."""
+"""Check the example repository of examples/ci: its pipelines pass unchanged and find faults of an inventory without contacting a host."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ def pipelines() -> list[list[str]]:
     return [[step["run"] for step in github["jobs"]["validate"]["steps"] if "run" in step], gitlab["inventory"]["script"]]
 
 
-def test_both_pipelines_do_the_same_and_it_passes(repository: Path) -> None:
+def test_pipelines_are_equal_and_pass(repository: Path) -> None:
     github, gitlab = pipelines()
     assert github == gitlab
     assert github[:2] == INSTALLS
-    said = [run(repository, line) for line in github[2:]]
-    assert [done.returncode for done in said] == [0, 0], said[0].stdout + said[1].stdout
-    assert "Inventory: 4 hosts, 32 NPUs, 32 addresses; rank table: 4 servers, 32 ranks" in said[0].stdout
-    assert "Inventory: 2 hosts, 32 NPUs, 32 addresses; rank table: 2 servers, 32 ranks" in said[1].stdout
+    runs = [run(repository, line) for line in github[2:]]
+    assert [done.returncode for done in runs] == [0, 0], runs[0].stdout + runs[1].stdout
+    assert "Inventory: 4 hosts, 32 NPUs, 32 addresses; rank table: 4 servers, 32 ranks" in runs[0].stdout
+    assert "Inventory: 2 hosts, 32 NPUs, 32 addresses; rank table: 2 servers, 32 ranks" in runs[1].stdout
 
 
 @pytest.mark.parametrize(("right", "wrong", "sentence"), [
@@ -51,7 +51,7 @@ def test_both_pipelines_do_the_same_and_it_passes(repository: Path) -> None:
     ("cidr: 10.10.0.0/16", "cidr: 10.10.0.0/28", "10.10.0.0/28"),
     ("a2-[01:04]:", "a2-[01:04]: {bring_up_network: [{id: 0, address: 10.10.9.9, netmask: 255.255.0.0}]}", "10.10.9.9"),
 ])
-def test_what_is_wrong_is_named(repository: Path, right: str, wrong: str, sentence: str) -> None:
+def test_wrong_inventory_is_reported(repository: Path, right: str, wrong: str, sentence: str) -> None:
     inventory = repository / "inventories/site/hosts"
     inventory.write_text(inventory.read_text().replace(right, wrong))
     done = run(repository, pipelines()[0][2])
@@ -59,17 +59,17 @@ def test_what_is_wrong_is_named(repository: Path, right: str, wrong: str, senten
     assert sentence in " ".join((done.stdout + done.stderr).split())
 
 
-def test_one_host_that_is_wrong_hides_nothing_of_the_others(repository: Path) -> None:
+def test_wrong_hosts_are_all_reported(repository: Path) -> None:
     inventory = repository / "inventories/site/hosts"
     twice = "bring_up_network: [{id: 0, address: 10.10.9.9, netmask: 255.255.0.0}]"
     hosts = ["a2-01: {bring_up_tls_stat: x}", f"a2-02: {{{twice}}}", f"a2-03: {{{twice}}}"]
     inventory.write_text(inventory.read_text().replace("a2-[01:04]:", "\n        ".join(hosts)))
     done = run(repository, pipelines()[0][2])
-    said = " ".join((done.stdout + done.stderr).split())
+    output = " ".join((done.stdout + done.stderr).split())
     assert done.returncode != 0
-    assert "a2-01: bring_up_tls_stat is not a variable of the collection. Did you mean bring_up_tls_state?" in said
-    assert "a2-03 NPU 0: 10.10.9.9 is also the address of a2-02 NPU 0" in said
-    assert "has no attribute" not in said
+    assert "a2-01: bring_up_tls_stat is not a variable of the collection. Did you mean bring_up_tls_state?" in output
+    assert "a2-03 NPU 0: 10.10.9.9 is also the address of a2-02 NPU 0" in output
+    assert "has no attribute" not in output
 
 
 def test_variables_of_all_entry_points_are_known(repository: Path) -> None:
@@ -79,7 +79,7 @@ def test_variables_of_all_entry_points_are_known(repository: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_the_molecule_scenario_passes(repository: Path) -> None:
+def test_molecule_scenario_passes(repository: Path) -> None:
     if not Path(sys.executable).with_name("molecule").exists():
         skip("molecule")
     done = run(repository, "molecule test -s inventory")

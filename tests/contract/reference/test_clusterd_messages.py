@@ -1,6 +1,6 @@
-"""The messages of ClusterD: field numbers against the reference material, and bytes against the stand-in's own descriptors.
+"""Compare the messages of ClusterD with the reference material (field numbers) and with the descriptors of the stand-in (bytes).
 
-`make test-protobuf` runs this file on the oldest and the newest supported protobuf.
+`make test-protobuf` runs this file with the oldest and the newest supported protobuf.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ VALUES: dict[str, dict[str, Any]] = {
 
 
 def documented() -> dict[str, dict[str, dict[str, int]]]:
-    """Messages and field numbers of the reference material, by file."""
+    """Return the messages and field numbers of the reference material, by file."""
     text = shared("facts/clusterd-ranktable.md").read_text().replace("**3** clientId", "3 clientId").split("### 1.2")[1].split("### 1.3")[0]
     found: dict[str, dict[str, dict[str, int]]] = {}
     for name, title in SECTIONS.items():
@@ -50,30 +50,30 @@ def documented() -> dict[str, dict[str, dict[str, int]]]:
 
 
 @pytest.mark.parametrize(("name", "title"), MESSAGES)
-def test_field_numbers_are_those_of_the_reference_material(name: str, title: str) -> None:
+def test_field_numbers_match_the_reference_material(name: str, title: str) -> None:
     ours = {field: number for field, (number, _) in schema.FILES[name].messages[title].items()}
     expected = documented()[name].get(title)
     if expected is None:
-        # What its tables leave out stands in the text: Status and ClientInfo of fault.proto are those of config.proto.
+        # The tables omit these two messages; the text says that Status and ClientInfo of fault.proto equal those of config.proto.
         assert (name, title) in (("fault", "Status"), ("fault", "ClientInfo"))
         expected = documented()["config"][title]
     assert ours == expected
 
 
 @pytest.mark.parametrize(("name", "title"), MESSAGES)
-def test_field_numbers_are_those_of_the_stand_in(name: str, title: str) -> None:
+def test_field_numbers_match_the_stand_in(name: str, title: str) -> None:
     ours = {field: number for field, (number, _) in schema.FILES[name].messages[title].items()}
     assert ours == proto.load(name).numbers[title]
 
 
-def test_the_descriptors_hold_the_numbers_of_the_table() -> None:
+def test_descriptors_match_the_schema() -> None:
     built = {(name, title): {field.name: field.number for field in wire.message_class(name, title).DESCRIPTOR.fields} for name, title in MESSAGES}
     assert built == {(name, title): {field: number for field, (number, _) in schema.FILES[name].messages[title].items()} for name, title in MESSAGES}
     assert [wire.message_class(name, "Status").DESCRIPTOR.full_name for name in ("recover", "config")] == ["Status", "config.Status"]
 
 
 @pytest.mark.parametrize("which", VALUES)
-def test_bytes_mean_the_same_to_both(which: str) -> None:
+def test_product_and_stand_in_understand_each_other(which: str) -> None:
     name, title = which.split(".")
     theirs = proto.load(name).messages[title]
     data = wire.encode(name, title, VALUES[which])
@@ -82,14 +82,14 @@ def test_bytes_mean_the_same_to_both(which: str) -> None:
     assert {field.name for field, _ in message.ListFields()} == set(VALUES[which])
 
 
-def test_bytes_on_the_wire() -> None:
+def test_encoded_bytes() -> None:
     request = {"jobID": "j", "nicOps": {"n": {"dev": ["0", "8"], "op": [True, True]}}}
     assert wire.encode("recover", "SwitchNics", request).hex() == "0a016a120f0a016e120a0a01300a01381202" + "0101"
     assert wire.decode("recover", "Status", b"") == {"code": 0, "info": ""}
     assert wire.decode("recover", "Status", bytes.fromhex("0800120161") + b"\x1a\x01x") == {"code": 0, "info": "a"}
 
 
-def test_this_protobuf_is_one_that_is_supported() -> None:
+def test_installed_protobuf_is_supported() -> None:
     oldest, newest = yaml.safe_load((ROOT / "tests/lab/versions/versions.yml").read_text())["protobuf"]
     assert google.protobuf.__version__ in (oldest, newest)
     assert f"protobuf=={newest}" in (ROOT / "requirements-clusterd.txt").read_text().splitlines()

@@ -1,4 +1,4 @@
-"""The judge against the recorded runs of the real front end of hccl_test, and against published logs: one literal verdict each."""
+"""Compare the verdicts on recorded runs of the real hccl_test front end, and on published logs, with literals."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ LOGS = {
     "error__args.txt": ("invalid_argument", 0), "error__gethostbyname.txt": ("hostname_unresolved", 0), "error__no_device.txt": ("no_device", 0),
     "error__orted.txt": ("mpi_missing", 0), "error__retcode7.txt": ("hccl_7", 0), "error__rootinfo.txt": ("rootinfo_failed", 0),
 }
-# case: (likely cause, None where no line of a program tells it)
+# case: (likely cause, or None if no line of the output names it)
 LAUNCHERS = {
     "mpi/mpich/bad-option": "launcher_argument", "mpi/mpich/command-exits-nonzero-on-one": None, "mpi/mpich/host-link-lost-mid-run": None,
     "mpi/mpich/host-name-unknown": "host_unresolvable", "mpi/mpich/host-twice": None,
@@ -68,7 +68,7 @@ LAUNCHERS = {
 
 
 def _expected(command: list[str]) -> list[int]:
-    """The sizes that a recorded command line asks for; none where our own check of the options refuses it too."""
+    """Return the sizes that a recorded command line requests, or none if the product's option check refuses the command line too."""
     program = next(index for index, word in enumerate(command) if word.endswith("_test"))
     arguments = dict(zip(command[program + 1::2], command[program + 2::2]))
     ranks = int(command[command.index("-n") + 1])
@@ -109,14 +109,14 @@ def test_recorded_figures() -> None:
     assert found == FIGURES
 
 
-def test_all_programs_were_recorded_and_are_known() -> None:
+def test_all_recorded_programs_are_known() -> None:
     commands = [json.loads(line)["command"] for line in shared("oracle/hccl_test.jsonl").read_text().splitlines()]
     recorded = {match.group(1) for command in commands for match in re.finditer(r"bin/(\w+)_test", command)}
     assert recorded - set(hccl_test_tool.OPERATIONS) == set()
     assert len(hccl_test_tool.OPERATIONS) == 11
 
 
-def test_exit_status_alone_would_have_been_wrong() -> None:
+def test_failed_runs_with_exit_status_zero() -> None:
     runs = [json.loads(line) for line in shared("oracle/hccl_test.jsonl").read_text().splitlines()]
     assert sorted(run["id"] for run in runs if run["exit"] == "0" and VERDICTS.get(run["id"], (None,))[0] not in (None, "no_table")) == [
         "032", "070", "072", "078", "080", "082", "084", "086", "088", "090", "092", "094", "096", "100", "112", "114", "116", "118",
@@ -124,7 +124,7 @@ def test_exit_status_alone_would_have_been_wrong() -> None:
 
 
 def test_printed_bandwidth_is_size_over_time() -> None:
-    """Of every operation that was recorded: whole elements apart, the size column is the whole buffer."""
+    """Check every recorded operation. Apart from rounding to whole elements, the size column is the size of the whole buffer."""
     ratios = []
     for line in shared("oracle/hccl_test.jsonl").read_text().splitlines():
         run = json.loads(line)
@@ -148,7 +148,7 @@ def test_every_published_log_is_judged() -> None:
 
 
 def test_published_bandwidths() -> None:
-    """The manual's table is in GiB/s, the source's in GB/s; computed anew both say the same."""
+    """The manual's table is in GiB/s, the source's in GB/s; the computed bandwidths agree."""
     found = []
     for name in ("all_reduce_8dev__doc.txt", "all_reduce_8dev__exact_format.txt"):
         report = hccl_test_tool.parse(shared(f"samples/hccl_test/{name}").read_text())
@@ -174,7 +174,7 @@ def test_launchers() -> None:
     assert found == LAUNCHERS
 
 
-def test_good_launches_say_no_failure() -> None:
+def test_successful_launches_have_no_errors() -> None:
     cases = [json.loads(line) for line in shared("samples/mpi-real.jsonl").read_text().splitlines()]
     good = [case for case in cases if case["exit_status"] == 0]
     assert len(good) == 10

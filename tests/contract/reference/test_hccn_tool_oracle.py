@@ -1,4 +1,4 @@
-"""The device layer against recorded runs of the real hccn_tool front end: every run is judged, its value or error compared with a literal."""
+"""Compare the results of the device layer for recorded runs of the real hccn_tool front end with literals: a value or an error code per run."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from ansible_collections.hccn.cluster.plugins.module_utils._core.process import 
 from ansible_collections.hccn.cluster.plugins.module_utils._device import failures, hccn_tool, parse_network, parse_port, parse_qos, parse_tls
 from tests.lib.project import shared
 
-# A string is an error code, "done" a set that the tool confirmed; anything else is the value that the query gives:
-# (address, netmask); gateway; netdetect; link; health; (TLS on, preset, alarm days, expirations); (target, sent, received, times).
+# A string is an error code, or "done" for a set that the tool confirmed. Anything else is the value that the query returns: (address, netmask); gateway;
+# netdetect; link; health; (TLS on, preset, alarm days, expirations); (target, sent, received, times).
 EXPECTED: dict[str, Any] = {
     "002": "done",
     "004": "done",
@@ -282,7 +282,7 @@ def neighbour_values(result: Result) -> tuple[Any, ...]:
 
 
 def plain(parse: Callable[[str], Any]) -> Callable[[Result], Any]:
-    """A parser whose value is a word, a number, a dictionary, or a dataclass shown as a tuple."""
+    """Return a function for a parser whose value is a word, a number, a dictionary, or a dataclass, which becomes a tuple."""
     def values(result: Result) -> Any:
         value = parse(result.stdout)
         return astuple(value) if is_dataclass(value) else value
@@ -298,7 +298,7 @@ QUERIES: dict[str, Callable[[Result], Any]] = {
 }
 
 ANSWERS = {"-pfc_stat", "-hw_stats", "-qp_info", "-duplex", "-bandwidth", "-status", "-send_arp", "-arp", "-process", "v2", "dscp", "status", "-h"}
-"""Queries that the product does not read (or only for one number): their first line stands for them, and that it is no failure."""
+"""Queries that the product does not read, or reads for one number only. The first line of their output and the absence of an error are checked."""
 
 
 def first_line(result: Result) -> str:
@@ -331,12 +331,12 @@ def test_run_is_judged(number: str) -> None:
 
 def test_every_run_is_judged(capsys: pytest.CaptureFixture[str]) -> None:
     roce_tests = {number for number, run in runs().items() if run["group"] == "roce_test"}
-    assert set(runs()) - roce_tests == set(EXPECTED), "the runs of the group roce_test are judged in test_roce_oracle.py"
+    assert set(runs()) - roce_tests == set(EXPECTED), "test_roce_oracle.py checks the runs of the group roce_test"
     with capsys.disabled():
         print(f"\nrecorded runs of hccn_tool judged: {len(EXPECTED)} here and {len(roce_tests)} of roce_test")
     assert len(EXPECTED) + len(roce_tests) >= 250
 
 
-def test_no_run_falls_into_a_catch_all() -> None:
+def test_no_run_has_a_generic_error() -> None:
     codes = {value for value in EXPECTED.values() if isinstance(value, str)}
     assert not [code for code in codes if code.startswith("tool_exit_") or code == "unexpected_output"]

@@ -1,4 +1,4 @@
-"""The judge of nccl-tests against published output, and the launchers' recorded runs against its table of errors: one literal verdict each."""
+"""Compare the verdicts on published output of nccl-tests, and the causes found in recorded runs of launchers, with literals."""
 
 from __future__ import annotations
 
@@ -48,13 +48,13 @@ def test_published_figures() -> None:
     assert [judged(name).record["samples"] for name in ("all_reduce__v2.19.6_ok.txt", "json__v2.19.6.json.txt")] == [[wanted], [wanted]]
 
 
-def test_the_same_from_text_and_json_when_the_caller_says_who_took_part() -> None:
+def test_text_and_json_agree_if_ranks_are_given() -> None:
     text, file = (judged(name, hosts=("n1", "n2")).record for name in ("all_reduce__v2.19.6_ok.txt", "json__v2.19.6.json.txt"))
     assert (text["hosts"], text["ranks"], text["samples"]) == (["n1", "n2"], 16, file["samples"])
     assert (text["tool"], file["tool"]) == ({"name": "all_reduce_perf", "version": "2.19.6"}, {"name": "all_reduce_perf"})
 
 
-def test_printed_bandwidth_is_size_over_time_and_the_factor() -> None:
+def test_printed_bandwidths_match_size_time_and_factor() -> None:
     record = judged("all_reduce__v2.13_16gpu_h100.txt").record
     for sample in record["samples"]:
         for way in (sample, sample["in_place"]):
@@ -62,17 +62,17 @@ def test_printed_bandwidth_is_size_over_time_and_the_factor() -> None:
             assert way["busbw_gbyte_s"] == pytest.approx(way["algbw_gbyte_s"] * 1.875, rel=1e-4)
 
 
-def test_nothing_of_the_environment_is_kept() -> None:
+def test_environment_is_not_kept() -> None:
     outcome = judged("json__v2.19.6.json.txt")
     assert "SECRET" in shared("samples/nccl-tests/json__v2.19.6.json.txt").read_text()
     assert "SECRET" not in json.dumps(outcome.result())
 
 
-def test_wrong_values_are_told() -> None:
+def test_wrong_values_are_reported() -> None:
     assert judged("all_reduce__v2.19.6_wrong.txt").record["error"]["message"] == "50 value(s) were wrong for 1073741824 bytes, out of place"
 
 
-def test_launchers_mean_the_same_here(capsys: pytest.CaptureFixture[str]) -> None:
+def test_launcher_failures_have_the_expected_causes(capsys: pytest.CaptureFixture[str]) -> None:
     cases = [json.loads(line) for line in shared("samples/mpi-real.jsonl").read_text().splitlines()]
     found = {}
     for case in cases:

@@ -1,4 +1,4 @@
-"""perftest and the RDMA devices against real runs and published texts: each is judged and compared with a literal, or listed with its reason."""
+"""Compare the results of the perftest and RDMA parsers for real runs and published texts with literals, or list a text with the reason why it is not read."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from ansible_collections.hccn.cluster.plugins.module_utils._perf.perftest_report
 from ansible_collections.hccn.cluster.plugins.module_utils._perf.rdma_device import find_device
 from tests.lib.project import shared
 
-# By case: what the client's report and the server's are worth. Rows are (bytes, iterations, Gbit/s, or typical and average microseconds); of several
-# rows the first, the last and how many; a string is the error's code; None: ended well, and servers of ib_read_lat print no table.
-# That a server of -a prints its last size only is one more reason why samples are the client's.
+# By case: the expected results of the client and the server. Rows are (bytes, iterations, Gbit/s, or typical and average microseconds). Of several rows, the
+# first, the last and their number are listed. A string is an error code. None is success without a table, as printed by servers of ib_read_lat. A server of -a
+# prints only its last size, which is another reason to take samples from the client.
 RUNS: dict[str, dict[str, Any]] = {
     "errors/address-in-use": {"server": "port_in_use"},
     "errors/bad-option": {"client": "bad_option"},
@@ -79,13 +79,13 @@ RUNS: dict[str, dict[str, Any]] = {
     "ib_write_lat/basic": {"client": (8, 1000, 9048.4, 14121.66), "server": (8, 1000, 9093.1, 14150.27)},
 }
 
-# Not read: the kernel's sysfs tells the same without a tool, and with the index of each GID.
+# Not read: the kernel's sysfs has the same information without a tool, and with the index of each GID.
 TOOLS_NOT_USED = {
     "errors/no-rdma-device-ibstat", "errors/no-rdma-device-ibstatus", "errors/no-rdma-device-ibv_devices", "errors/no-rdma-device-ibv_devinfo",
     "errors/no-rdma-device-rdma-link-show", "info/ibstat", "info/ibstat-wrong", "info/ibstatus", "info/ibv_devices", "info/ibv_devinfo",
     "info/ibv_devinfo-d-wrong", "info/ibv_devinfo-v", "info/rdma-link", "info/rdma-link-json", "info/sysfs-counters",
 }
-# Read by tests of their own below.
+# Read by separate tests below.
 OTHERS = {
     "ib_atomic_lat/basic", "info/help-ib_read_bw", "info/help-ib_read_lat", "info/help-ib_send_bw", "info/help-ib_send_lat", "info/help-ib_write_bw",
     "info/help-ib_write_lat", "info/ib_write_bw-version", "info/missing-binary", "info/sysfs", "info/sysfs-list",
@@ -113,8 +113,8 @@ PROGRAM = re.compile(r"ib_(write|read|send)_(bw|lat)")
 FLAGS = {"-s": "size_bytes", "-n": "iterations", "-D": "duration_s", "-q": "qps", "-m": "mtu"}
 
 
-def asked_of(words: list[str]) -> RequestedTest:
-    """What a command line asks for."""
+def request_of(words: list[str]) -> RequestedTest:
+    """Return the options of a recorded command line."""
     operation, kind = PROGRAM.fullmatch(words[0]).groups()
     given = {FLAGS[flag]: int(value) for flag, value in zip(words, words[1:]) if flag in FLAGS}
     options = Options(operation, "bandwidth" if kind == "bw" else "latency", all_sizes="-a" in words, bidirectional="-b" in words, **given)
@@ -124,17 +124,18 @@ def asked_of(words: list[str]) -> RequestedTest:
 
 def ran(case: dict[str, Any], side: str) -> tuple[Result, RequestedTest]:
     command = shlex.split(case[side]["command"])
-    if command[0] == "bash":  # under another user, with a limit of memory
+    if command[0] == "bash":  # as another user with a memory limit
         command = shlex.split(command[2][command[2].index("ib_"):])
     status = case[side]["exit_status"]
     result = Result(tuple(command), status, case.get(f"{side}.stdout", ""), case.get(f"{side}.stderr", ""), status == 124, 0.0, 60.0)
-    return result, asked_of(command)
+    return result, request_of(command)
 
 
-def measured(result: Result, requested: RequestedTest) -> Any:
-    """Of each row (bytes, iterations, Gbit/s or typical and average microseconds), the first, the last and how many; or the error's code."""
+def measured(result: Result, request: RequestedTest) -> Any:
+    """Return the first row, the last row and the number of rows, or the error code. A row is (bytes, iterations, Gbit/s or typical and average
+    microseconds)."""
     try:
-        rows = [values(row) for row in perftest_report.judged(result, requested)]
+        rows = [values(row) for row in perftest_report.judged(result, request)]
     except HccnError as error:
         return error.code
     return rows[0] if len(rows) == 1 else [rows[0], rows[-1], len(rows)]
@@ -146,12 +147,12 @@ def values(row: perftest_text.PerftestRow) -> tuple[Any, ...]:
     return row.size_bytes, row.iterations, *figures
 
 
-def served(result: Result, requested: RequestedTest) -> Any:
-    """A server's: its error, None where it ended well without a table, or what its own table holds."""
+def served(result: Result, request: RequestedTest) -> Any:
+    """Return the result of a server: its error code, None for success without a table, or the rows of its table."""
     error = perftest_report.error_of(result)
     if error is not None:
         return error.code
-    return measured(result, requested) if perftest_report.parse(result.stdout).rows else None
+    return measured(result, request) if perftest_report.parse(result.stdout).rows else None
 
 
 def both(case: dict[str, Any]) -> dict[str, Any]:
@@ -172,7 +173,7 @@ def test_every_run_is_judged(cases: dict[str, dict[str, Any]]) -> None:
     print(f"\nperftest: {len(cases)} recorded cases, {len(RUNS)} judged ({sides} outputs), {len(OTHERS)} read, {len(TOOLS_NOT_USED)} of tools not used")
 
 
-def test_what_the_errors_tell(cases: dict[str, dict[str, Any]]) -> None:
+def test_error_messages(cases: dict[str, dict[str, Any]]) -> None:
     def message(name: str, side: str) -> str:
         with pytest.raises(HccnError) as raised:
             perftest_report.judged(*ran(cases[name], side))
@@ -185,7 +186,7 @@ def test_what_the_errors_tell(cases: dict[str, dict[str, Any]]) -> None:
     assert message("errors/iterations-differ", "server") == "perftest did not measure what was requested: 100 iterations, not 200"
 
 
-def test_the_settings_of_a_report(cases: dict[str, dict[str, Any]]) -> None:
+def test_report_settings(cases: dict[str, dict[str, Any]]) -> None:
     report = perftest_report.parse(cases["ib_write_bw/q4"]["client.stdout"])
     assert (report.program, report.bidirectional, report.number("Number of qps"), report.number("GID index")) == ("ib_write_bw", False, 4, 1)
     assert report.settings == {
@@ -194,28 +195,28 @@ def test_the_settings_of_a_report(cases: dict[str, dict[str, Any]]) -> None:
         "Max inline data": "0[B]", "rdma_cm QPs": "OFF", "Data ex. method": "Ethernet"}
 
 
-def test_a_test_that_is_not_ours_has_the_same_table(cases: dict[str, dict[str, Any]]) -> None:
+def test_unused_test_has_the_same_table(cases: dict[str, dict[str, Any]]) -> None:
     (row,) = perftest_text.parse_rows(cases["ib_atomic_lat/basic"]["client.stdout"])
     assert row.as_sample() == {"size_bytes": 8, "iterations": 500,
                                "latency_us": {"min": 655.56, "max": 77191.89, "typical": 2785.43, "avg": 4243.31, "p99": 29822.53}}
 
 
-def test_every_option_that_is_used_stands_in_the_help(cases: dict[str, dict[str, Any]]) -> None:
+def test_used_options_are_in_the_help(cases: dict[str, dict[str, Any]]) -> None:
     flags = ["-d", "-i", "-x", "-F", "-p", "-a", *(limit.flag for limit in perftest.LIMITS)]
     for name in sorted(name for name in OTHERS if "/help-" in name):
         text = cases[name]["client.stdout"]
         wanted = flags + (["-b", "--report_gbits"] if name.endswith("_bw") else [])
         missing = [flag for flag in wanted if not re.search(rf"^\s+{flag}[,= ]", text, re.MULTILINE)]
         assert (name, missing) == (name, ["-q"] if name.endswith("_lat") else [])
-        assert "--ipv6-addr" not in text  # 4.5 cannot; a bad_option then
+        assert "--ipv6-addr" not in text  # not supported by 4.5, which results in bad_option
 
 
-def test_version_and_a_missing_program(cases: dict[str, dict[str, Any]]) -> None:
+def test_version_and_missing_program(cases: dict[str, dict[str, Any]]) -> None:
     assert perftest_report.parse_version(cases["info/ib_write_bw-version"]["client.stdout"]) == "6.06"
     assert (cases["info/ib_write_bw-version"]["client"]["exit_status"], cases["info/missing-binary"]["client"]["exit_status"]) == (1, 127)
 
 
-def test_the_info_file_holds_the_same_texts(cases: dict[str, dict[str, Any]]) -> None:
+def test_info_file_has_the_same_texts(cases: dict[str, dict[str, Any]]) -> None:
     info = json.loads(shared("samples/perftest-real-info.json").read_text())
     other = [path for path, text in info.items() if not path.endswith(".json") and cases["info/" + path.split("/")[0]][path.split("/")[1]] != text]
     assert (len(info), other) == (60, [])
@@ -225,8 +226,8 @@ def test_the_info_file_holds_the_same_texts(cases: dict[str, dict[str, Any]]) ->
 def test_published_reports(name: str) -> None:
     command, _line, text = shared(f"samples/perftest/{name}.txt").read_text().partition("\n")
     words = command[command.index("ib_"):].split()
-    requested = asked_of(words)
-    judged = measured(Result(tuple(words), 0, text, "", False, 0.0, 1.0), RequestedTest(requested.options, "mlx5_0"))
+    request = request_of(words)
+    judged = measured(Result(tuple(words), 0, text, "", False, 0.0, 1.0), RequestedTest(request.options, "mlx5_0"))
     assert judged == TEXTS[name]
 
 
@@ -241,7 +242,7 @@ def test_every_published_text_is_read_or_listed(cases: dict[str, dict[str, Any]]
     assert files == set(TEXTS) | set(ERRORS) | JSON_NOT_READ
 
 
-def test_why_the_json_file_is_not_read(cases: dict[str, dict[str, Any]]) -> None:
+def test_json_report_is_unusable(cases: dict[str, dict[str, Any]]) -> None:
     def loads(text: str) -> bool:
         try:
             json.loads(text)
@@ -265,7 +266,7 @@ def tree(root: Path, files: dict[str, str]) -> Path:
     return root
 
 
-def test_the_device_of_a_real_machine(cases: dict[str, dict[str, Any]], tmp_path: Path) -> None:
+def test_sysfs_of_a_real_machine(cases: dict[str, dict[str, Any]], tmp_path: Path) -> None:
     parts = re.split(r"(?m)^== (\S+)\n", cases["info/sysfs"]["client.stdout"])[1:]
     files = {f"rxe0/{name}": text for name, text in zip(parts[::2], parts[1::2]) if text}
     (port,) = rdma_sysfs.read_ports(str(tree(tmp_path, files)))
@@ -285,8 +286,8 @@ def test_the_device_of_a_real_machine(cases: dict[str, dict[str, Any]], tmp_path
 @pytest.mark.parametrize(("name", "wanted", "device", "index"), [
     ("show_gids__mlx5", "192.168.211.242", "mlx5_0", 3), ("show_gids__no_ip_on_port1", "192.168.100.10", "rocep1s0f0", 3),
 ])
-def test_tables_of_gids(tmp_path: Path, name: str, wanted: str, device: str, index: int) -> None:
-    """``show_gids`` prints what it finds in sysfs, so its text goes back there."""
+def test_gid_tables(tmp_path: Path, name: str, wanted: str, device: str, index: int) -> None:
+    """Recreate sysfs from the output of ``show_gids``, which prints what it finds there."""
     text = shared(f"samples/rdma/{name}.txt").read_text().replace("xxxx", "0000")
     rows = [line.split() for line in text.splitlines() if re.match(r"\S+\s+1\s+\d", line)]
     files = {}
@@ -305,8 +306,8 @@ def test_tables_of_gids(tmp_path: Path, name: str, wanted: str, device: str, ind
                    ("roceP2p1s0f0", "ACTIVE", "LINK_UP", []), ("roceP2p1s0f1", "DOWN", "DISABLED", ["port_down"])]),
     ("rdma_link__mlx5", [("mlx5_6", "ACTIVE", "LINK_UP", []), ("mlx5_7", "ACTIVE", "LINK_UP", []), ("mlx5_8", "ACTIVE", "LINK_UP", [])]),
 ])
-def test_states_of_links(tmp_path: Path, name: str, ports: list[Any]) -> None:
-    """``rdma link`` asks the kernel for the same words, with an underscore more."""
+def test_link_states(tmp_path: Path, name: str, ports: list[Any]) -> None:
+    """Recreate sysfs from the output of ``rdma link``, which has the kernel's words with underscores."""
     files = {}
     for line in shared(f"samples/rdma/{name}.txt").read_text().splitlines():
         _link, device, _state, state, _physical, physical, _netdev, netdev = line.split()
@@ -317,11 +318,11 @@ def test_states_of_links(tmp_path: Path, name: str, ports: list[Any]) -> None:
     assert sorted((port.device, port.state, port.physical_state, rules[port.device]) for port in found) == sorted(ports)
 
 
-def test_a_port_of_infiniband(tmp_path: Path) -> None:
+def test_infiniband_port(tmp_path: Path) -> None:
     text = shared("samples/rdma/ibv_devinfo__mlx5.txt").read_text()
-    told = dict(re.findall(r"(?m)^\s*(\w+):\s+(.+)$", text))
-    files = {f"{told['hca_id']}/ports/{told['port']}/state": "4: " + told["state"].split()[0].removeprefix("PORT_"),
-             f"{told['hca_id']}/ports/{told['port']}/link_layer": told["link_layer"], f"{told['hca_id']}/fw_ver": told["fw_ver"]}
+    attributes = dict(re.findall(r"(?m)^\s*(\w+):\s+(.+)$", text))
+    files = {f"{attributes['hca_id']}/ports/{attributes['port']}/state": "4: " + attributes["state"].split()[0].removeprefix("PORT_"),
+             f"{attributes['hca_id']}/ports/{attributes['port']}/link_layer": attributes["link_layer"], f"{attributes['hca_id']}/fw_ver": attributes["fw_ver"]}
     (port,) = rdma_sysfs.read_ports(str(tree(tmp_path, files)))
     assert (port.device, port.state, port.link_layer, port.firmware) == ("mlx5_13", "ACTIVE", "InfiniBand", "28.39.2048")
     end = find_device([port], "10.0.0.1")

@@ -1,4 +1,4 @@
-"""Tables of manuals and of their readers' tests: what a cluster like theirs gets written equals them, and what is read of them is written again."""
+"""Compare written rank tables with tables from manuals and from the tests of their readers, and check that reading and writing a table preserves it."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from tests.lib.project import shared
 FOLDER = "samples/ranktable"
 
 NOT_OF_A_DEVICE = ("device_port", "host_port", "backup_device_ip", "backup_device_port", "hardware_type")
-"""Keys that nothing on a host tells."""
+"""Keys whose values cannot be derived from a host."""
 
 
 def sample(name: str) -> Any:
-    """A sample as JSON, without the comments of the manual."""
+    """Return a sample as JSON, without the comments of the manual."""
     text = shared(f"{FOLDER}/{name}").read_text()
     return json.loads(re.sub(r"//.*", "", text) if name.endswith(".txt") else text)
 
@@ -38,7 +38,7 @@ def derivable(value: Any) -> Any:
     ("hccl_v1.0_hcomm_example.json", "hccl", "A2"), ("a3_superpod_v1.2.json.txt", "hccl", "A3"), ("mindie_llm_ut_ranktable.json", "mindie", "A2"),
     ("pymotor_hccl_a2.json", "hccl", "A2"),
 ])
-def test_the_same_cluster_gets_the_same_table(name: str, wanted: str, product: str) -> None:
+def test_written_table_equals_the_sample(name: str, wanted: str, product: str) -> None:
     table = sample(name)
     pods = {server["server_id"]: pod["super_pod_id"] for pod in table.get("super_pod_list", []) for server in pod["server_list"]}
     nodes, places = {}, {}
@@ -73,14 +73,14 @@ ROUND_TRIPS = {
 
 
 @pytest.mark.parametrize("name", ROUND_TRIPS)
-def test_what_is_read_of_a_sample_is_written_again(name: str) -> None:
+def test_sample_survives_a_round_trip(name: str) -> None:
     table = sample(name)
     written = formats.build(ROUND_TRIPS[name], formats.read(table))
     assert written == table
     assert document.parse(document.to_text(written)) == table
 
 
-def test_the_old_group_list_becomes_a_table_of_today() -> None:
+def test_old_group_list_becomes_a_current_table() -> None:
     model = formats.read(sample("hccl_grouplist_910_doc.json"))
     assert formats.build("hccl", model._replace(version="1.0"))["server_list"] == [
         {"server_id": "node_0", "device": [{"device_id": "0", "device_ip": "192.168.1.8", "rank_id": "0"}]},
@@ -88,6 +88,6 @@ def test_the_old_group_list_becomes_a_table_of_today() -> None:
 
 
 @pytest.mark.parametrize("name", ["clusterd_global_ranktable_v1.0_doc.json", "motor_example_global_ranktable.json", "a5_topo_file_doc.json"])
-def test_placeholders_and_what_is_no_table_are_not_read(name: str) -> None:
+def test_placeholders_and_other_files_are_refused(name: str) -> None:
     with pytest.raises(ParseError):
         formats.read(sample(name))

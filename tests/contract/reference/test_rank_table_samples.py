@@ -1,4 +1,4 @@
-"""The checks against rank tables from manuals and from the tests of their readers: what is valid passes, what is not fails for its reason."""
+"""Check rank tables from manuals and from the tests of their readers: valid tables pass, and each invalid table fails with the expected problem."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ FOLDER = "samples/ranktable"
 
 OLD_SCHEMA = {"required_keys": "error", "value_types": "error"}
 
-# By sample: its format, its reader, and the rules that this one finds broken. Samples of the list that do not lie there are passed over.
+# By sample: its format, its reader, and the rules that it violates. Listed samples that are absent are skipped.
 EXPECTED: dict[str, tuple[str, str, dict[str, str]]] = {
     "hccl_v1.0_910_doc.json": ("hccl", "hccl", {}),
     "hccl_v1.0_a2_doc.json": ("hccl", "hccl", {}),
@@ -27,27 +27,27 @@ EXPECTED: dict[str, tuple[str, str, dict[str, str]]] = {
     "pymotor_hccl_a3.json": ("hccl", "hccl", {"rank_ids": "error"}),
     "mindie_llm_ut_ranktable.json": ("hccl", "mindie_llm", {}),
     "mindie_llm_fuzz_ranktable.json": ("hccl", "mindie_llm", {}),
-    # An excerpt: four servers are counted, one is shown.
+    # An excerpt: the count says four servers, the table contains one.
     "a2_4nodes_mindie.json.txt": ("hccl", "mindie_llm", {"server_count": "error"}),
-    # What is not ready yet.
+    # Tables that are not completed yet.
     "motor_example_global_ranktable.json": ("", "mindie_motor", {"status": "warning", "group_list": "error"}),
     "hccl_grouplist_910_doc.json": ("group_list", "hccl", {}),
     "hccl_v2.0_a5_ipv4_doc.json": ("hccl_2.0", "hccl", {}),
     "hccl_v2.0_a5_eid_doc.json": ("hccl_2.0", "hccl", {}),
     "hccl_v2.0_test_2p_ut.json": ("hccl_2.0", "hccl", {}),
     "hccl_v2.0_hcomm_example.json": ("hccl_2.0", "hccl", {}),
-    # rank_count as text, older names of keys.
+    # rank_count is a string; older names of keys.
     "hccl_v2.0_oldschema_ut_levels.json": ("hccl_2.0", "hccl", OLD_SCHEMA),
     "hccl_v2.0_test_2p.json": ("hccl_2.0", "hccl", OLD_SCHEMA),
     "hccl_v2.0_test_2p_error.json": ("hccl_2.0", "hccl", OLD_SCHEMA),
     "hccl_v2.0_test_4p_2x2.json": ("hccl_2.0", "hccl", OLD_SCHEMA),
     "motor_global_rank_table_cross_node.json": ("global", "mindie_motor", {}),
-    # MindIE-Motor does not look at what is wrong here.
+    # MindIE-Motor does not check the fields that are wrong here.
     "motor_global_rank_table.json": ("global", "mindie_motor", {"server_count": "warning", "server_unique": "warning"}),
     "motor_global_rank_table_6group.json": ("global", "mindie_motor", {"server_unique": "warning"}),
     "motor_global_rank_table_cross_node_a2.json": ("global", "mindie_motor", {"super_pods": "warning"}),
     "motor_global_rank_table_cross_node_a3.json": ("global", "mindie_motor", {"super_pods": "warning"}),
-    # Placeholders, and one group of three.
+    # Placeholders and one group of three.
     "clusterd_global_ranktable_v1.0_doc.json": ("global", "mindie_motor", {
         "group_list": "error", "roles": "error", "server_addresses": "error", "device_values": "error", "device_ip": "error"}),
     "clusterd_global_ranktable_v1.2_doc.json": ("global", "mindie_motor", {
@@ -60,9 +60,9 @@ EXPECTED: dict[str, tuple[str, str, dict[str, str]]] = {
     "hixl_local_comm_res_v1.3_L243.json": ("local_comm_res", "hixl", {}),
     "hixl_local_comm_res_v1.3_L259.json": ("local_comm_res", "hixl", {}),
     "hixl_local_comm_res_v1.3_L275.json": ("local_comm_res", "hixl", {}),
-    # A placeholder for the address.
+    # A placeholder instead of the address.
     "llm_datadist_local_comm_res_v1.0_doc.json": ("hccl", "hixl", {"device_ip": "error"}),
-    # Not JSON: comments, commas too many or too few, omissions.
+    # Not JSON: comments, surplus or missing commas, omissions.
     "a2_v1.0.json.txt": ("", "hccl", {"json": "error"}),
     "a3_plain_v1.0.json.txt": ("", "hccl", {"json": "error"}),
     "a3_superpod_v1.2.json.txt": ("", "hccl", {"json": "error"}),
@@ -78,7 +78,7 @@ PRODUCTS = {"hccl_v1.0_910_doc.json": "910A", "hccl_v1.0_a2_doc.json": "A2", "hc
             "hccl_v1.0_300iduo_doc.json": "310P", "hccl_grouplist_910_doc.json": "910A", "hccl_v2.0_a5_ipv4_doc.json": "950",
             "hccl_v2.0_a5_eid_doc.json": "950", "hccl_v1.2_a3_two_superpods_doc.json": "A3"}
 
-# What HCCL says of tables that are of other readers, or that have no reader: (rule, place, code).
+# The problems that the rules of HCCL report for tables of other readers or of no reader: (rule, place, code).
 HCCL_SAYS: dict[str, list[tuple[str, str | None, str | None]]] = {
     "mindie_llm_ut_ranktable.json": [],
     "llm_datadist_local_comm_res_v1.0_doc.json": [
@@ -93,29 +93,29 @@ HCCL_SAYS: dict[str, list[tuple[str, str | None, str | None]]] = {
 
 
 def present() -> dict[str, bytes]:
-    """The samples that lie there."""
+    """Return the samples that are available."""
     return {path.name: path.read_bytes() for path in sorted(shared(FOLDER).iterdir()) if path.name != "sources.tsv"}
 
 
-def test_what_the_readers_say() -> None:
+def test_samples_have_the_expected_problems() -> None:
     samples = present()
     assert len(samples) >= 37 and set(samples) <= set(EXPECTED)
-    said = {}
+    found = {}
     for name, content in samples.items():
         reader = EXPECTED[name][1]
         verdict = checks.examine_text(content, [reader], PRODUCTS.get(name))
-        said[name] = (verdict.format, reader, {problem.rule: problem.severity for problem in verdict.problems})
-    assert said == {name: EXPECTED[name] for name in samples}
+        found[name] = (verdict.format, reader, {problem.rule: problem.severity for problem in verdict.problems})
+    assert found == {name: EXPECTED[name] for name in samples}
 
 
 @pytest.mark.parametrize("name", HCCL_SAYS)
-def test_what_hccl_says(name: str) -> None:
+def test_hccl_problems_of_other_tables(name: str) -> None:
     problems = checks.check_text(shared(f"{FOLDER}/{name}").read_bytes())
     assert [(problem.rule, problem.where, problem.error_code) for problem in problems] == HCCL_SAYS[name]
 
 
-def test_another_reader_says_one_thing() -> None:
-    """A table in a format that a reader does not take is one problem."""
+def test_unsupported_format_is_one_problem() -> None:
+    """A table in a format that a reader does not accept is one problem."""
     for name, content in present().items():
         shape = EXPECTED[name][0]
         others = [reader for reader, taken in checks.RULES.items() if shape and shape not in taken]
@@ -124,12 +124,12 @@ def test_another_reader_says_one_thing() -> None:
 
 @pytest.mark.parametrize(("name", "products"), [
     ("a2_v1.0.json.txt", ["A2", None]), ("a3_plain_v1.0.json.txt", ["A3", "A2", None])])
-def test_the_samples_of_the_manual_are_valid_without_their_comments(name: str, products: list[str | None]) -> None:
+def test_manual_samples_are_valid_without_comments(name: str, products: list[str | None]) -> None:
     text = re.sub(r"//.*", "", shared(f"{FOLDER}/{name}").read_text())
     assert [checks.check_text(text, product=product) for product in products] == [[]] * len(products)
 
 
-def test_the_super_pods_of_the_manual_are_valid_but_for_their_sdids() -> None:
+def test_manual_super_pods_are_valid_except_for_sdids() -> None:
     text = re.sub(r"//.*", "", shared(f"{FOLDER}/a3_superpod_v1.2.json.txt").read_text())
     for product in ("A3", None):
         problem, = checks.check_text(text, product=product)
@@ -138,16 +138,16 @@ def test_the_super_pods_of_the_manual_are_valid_but_for_their_sdids() -> None:
 
 
 @pytest.mark.parametrize(("name", "line"), [("a2_v1.0.json.txt", 2), ("a3_plain_v1.0.json.txt", 2)])
-def test_comments_are_named_as_what_they_are(name: str, line: int) -> None:
+def test_comments_are_reported(name: str, line: int) -> None:
     problem, = checks.check_text(shared(f"{FOLDER}/{name}").read_bytes())
     assert problem.message.startswith(f"not JSON: line {line} ")
     assert problem.hint == "JSON has no comments: remove them"
 
 
-def test_mindie_llm_names_what_tables_of_others_lack() -> None:
-    said = {name: [problem.rule for problem in checks.check_text(shared(f"{FOLDER}/{name}").read_bytes(), ["mindie_llm"])]
+def test_mindie_llm_reports_missing_fields() -> None:
+    found = {name: [problem.rule for problem in checks.check_text(shared(f"{FOLDER}/{name}").read_bytes(), ["mindie_llm"])]
             for name in ("hccl_v1.0_a2_doc.json", "pymotor_hccl_a2.json")}
-    assert said == {"hccl_v1.0_a2_doc.json": ["container_ip", "container_ip"], "pymotor_hccl_a2.json": ["server_count"]}
+    assert found == {"hccl_v1.0_a2_doc.json": ["container_ip", "container_ip"], "pymotor_hccl_a2.json": ["server_count"]}
 
 
 def test_valid_samples_survive_a_round_trip() -> None:

@@ -1,4 +1,4 @@
-"""roce_test against the recorded runs of the real hccn_tool front end, and published logs: every run is judged, compared with a literal."""
+"""Compare the results of the roce_test parser for recorded runs of the real hccn_tool front end, and for published logs, with literals."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from ansible_collections.hccn.cluster.plugins.module_utils._device.failures impo
 from ansible_collections.hccn.cluster.plugins.module_utils._perf import roce_test_tool
 from tests.lib.project import shared
 
-# A list: (bytes, iterations, Gbit/s) of the first and the last row, and the number of rows; a string: the error's code.
-# The device's numbers are invented, the front end's texts and exit codes are real.
+# A list: (bytes, iterations, Gbit/s) of the first and the last row, and the number of rows. A string: the error code. The device's numbers are made up; the
+# front end's texts and exit codes are real.
 EXPECTED: dict[str, Any] = {
     "210": [(2097152, 1000, 196.004272), (2097152, 1000, 196.004272), 1],
     "212": [(65536, 1000, 196.0), (65536, 1000, 196.0), 1],
@@ -83,7 +83,7 @@ def test_every_reset_is_judged(runs: dict[str, Result]) -> None:
     assert {name: error.code if error else None for name, error in resets.items()} == RESETS
 
 
-def test_our_command_line_is_the_recorded_one(runs: dict[str, Result]) -> None:
+def test_command_line_matches_the_recording(runs: dict[str, Result]) -> None:
     options = roce_test_tool.Options("send", size_bytes=2097152, iterations=1000, traffic_class=132)
     assert ("hccn_tool", "-i", "0", *roce_test_tool.arguments(options, "10.0.0.11", client=True)) == runs["210"].argv
     everything = roce_test_tool.Options("write", all_sizes=True)
@@ -110,7 +110,7 @@ def test_every_published_log_is_read() -> None:
 @pytest.mark.parametrize(("name", "message"), [
     ("busy", "Roce perftest is doing, please try later."), ("failed", "Couldn't connect to "), ("timeout", "The cmd line execute timeout!"),
 ])
-def test_what_the_logs_tell(name: str, message: str) -> None:
+def test_error_messages_of_logs(name: str, message: str) -> None:
     text = shared(f"samples/hccn_tool/roce_test__{name}.txt").read_text()
     with pytest.raises(HccnError) as raised:
         roce_test_tool.rows(Result(("hccn_tool",), 0, text, "", False, 0.0, 1.0))

@@ -1,4 +1,5 @@
-"""The parsers of the device layer against outputs of real tools, of manuals and of printing code: every file is read, or listed with its reason."""
+"""Compare the results of the device parsers for output of real tools, manuals and source code with literals, or list a file with the reason why it is not
+read."""
 
 from __future__ import annotations
 
@@ -38,7 +39,7 @@ def ran(text: str, code: int = 0) -> Result:
 
 
 def failure(text: str) -> str:
-    """The error code of a run that printed this and ended with 1."""
+    """Return the error code of a run that printed ``text`` and exited with 1."""
     error = failures.failure_of(ran(text, 1))
     return error.code if error else "none"
 
@@ -49,7 +50,7 @@ def done(text: str) -> Any:
 
 
 def each(parse: Callable[[str], Any], start: str) -> Callable[[str], list[Any]]:
-    """A loop over devices: what each of them printed, which begins with ``start``."""
+    """Return a parser for a loop over devices. The output of each device begins with ``start``."""
 
     def parts(text: str) -> list[Any]:
         return [parse(part) for part in re.split(rf"(?m)^(?={start})", text) if re.match(start, part)]
@@ -57,8 +58,8 @@ def each(parse: Callable[[str], Any], start: str) -> Callable[[str], list[Any]]:
     return parts
 
 
-def switches(text: str) -> Any:
-    """Devices, one after the other: (TLS on, preset, alarm days, [name, expiration])."""
+def tls_states(text: str) -> Any:
+    """Return (TLS on, preset, alarm days, [name, expiration]) of each device."""
 
     def one(part: str) -> Any:
         tls = parse_tls.parse_tls(part)
@@ -68,7 +69,7 @@ def switches(text: str) -> Any:
 
 
 def chips(text: str) -> Any:
-    """(product, name, [(npu, chip, device)])."""
+    """Return (product, name, [(npu, chip, device)])."""
     try:
         found = parse_npu_smi.parse_chips(text)
     except HccnError as error:
@@ -84,7 +85,7 @@ def processes(text: str) -> Any:
 
 
 def conf_file(text: str) -> Any:
-    """(settings, devices, keys of the first device, problems as (rule, where))."""
+    """Return (settings, devices, keys of the first device, problems as (rule, where))."""
     found = conf.settings(text)
     devices = sorted({setting.device for setting in found})
     first = {setting.key: setting.value for setting in found if setting.device == devices[0]}
@@ -92,7 +93,7 @@ def conf_file(text: str) -> Any:
 
 
 def roce(text: str) -> Any:
-    """Rows as (bytes, iterations, Gbit/s)."""
+    """Return rows as (bytes, iterations, Gbit/s)."""
     try:
         return [(row.size_bytes, row.iterations, round(row.bandwidth_gbit_s, 3)) for row in roce_test_tool.rows(ran(text))]
     except HccnError as error:
@@ -125,7 +126,7 @@ def board(text: str) -> Any:
 
 
 def counters(*groups: str) -> dict[str, int]:
-    """``mac_tx_: pause_num bad_num`` is mac_tx_pause_num and mac_tx_bad_num, all 0 as in the samples."""
+    """Return counters of value 0, as in the samples: ``mac_tx_: pause_num bad_num`` is mac_tx_pause_num and mac_tx_bad_num."""
     parts = [group.partition(": ") for group in groups]
     return {front + name: 0 for front, _colon, names in parts for name in names.split()}
 
@@ -218,10 +219,10 @@ READ: dict[str, tuple[Callable[[str], Any], Any]] = {
     "hccn_tool/set__success": (done, "done"),
     "hccn_tool/speed_g__unknown": (parse_port.parse_speed, None),
     "hccn_tool/stat_g__all_keys": (parse_port.parse_counters, COUNTERS_A2),
-    "hccn_tool/tls_g__new_format_with_certs": (switches, [
+    "hccn_tool/tls_g__new_format_with_certs": (tls_states, [
         (False, False, 60, [("pub cert", "normal"), ("ca1 cert", "normal"), ("ca2 cert", "normal"), ("crl", "near_expiration")])]),
-    "hccn_tool/tls_g__old_format_with_certs": (switches, [(False, None, 60, THREE_UNKNOWN)] * 2),
-    "hccn_tool/tls_g__switch_loop_off": (switches, [(False, True, 60, [])] * 8),
+    "hccn_tool/tls_g__old_format_with_certs": (tls_states, [(False, None, 60, THREE_UNKNOWN)] * 2),
+    "hccn_tool/tls_g__switch_loop_off": (tls_states, [(False, True, 60, [])] * 8),
     "hccn_tool/udp_g__fixed": (parse_qos.parse_roce_port, 4791),
     "hccn_tool_950/g_link_stat": (parse_950.parse_link_changes, parse_950.LinkChanges950(2, 2, (
         (PORT_950, "Mon Feb 9 21:45:51 2026", "up"), (PORT_950, "Mon Feb 9 21:45:47 2026", "down"),
@@ -260,19 +261,19 @@ READ: dict[str, tuple[Callable[[str], Any], Any]] = {
 }
 
 UNREAD = {
-    "hccn_tool/bandwidth_g": "nothing asks for it: bandwidth is measured by tests",
-    "hccn_tool/cfg_status": "nothing asks for it: recovery is judged by what it says itself",
-    "hccn_tool/fec_g": "nothing asks for it: A2 and A3 do not let it be set, and lost frames show in the counters",
-    "hccn_tool/hw_stats_g__a2": "nothing asks for it: queue pairs in use are read by -qp_info",
-    "hccn_tool/lldp_g__ifname_loop": "cut out of -lldp -g by grep: the line that a parser starts from is gone",
-    "hccn_tool/route_g__910a_old_label": "nothing asks for routes: the gateway has a query of its own",
-    "hccn_tool/route_g__a2": "nothing asks for routes: the gateway has a query of its own",
-    "hccn_tool/status_g__a2": "nothing asks for it: link and speed have queries of their own",
-    "hccn_tool/version_g": "nothing asks for it: npu-smi tells the versions of driver and firmware",
-    "npu-smi/info_t_common__a2": "nothing asks for it: work on an NPU shows in the process table",
-    "npu-smi/info_t_topo__a2": "nothing asks for it: what belongs together follows from the ids",
-    "npu-smi/info_t_topo__a3": "nothing asks for it: what belongs together follows from the ids",
-    "npu-smi/info_t_topo__not_supported": "nothing asks for it: what belongs together follows from the ids",
+    "hccn_tool/bandwidth_g": "not queried: tests measure the bandwidth",
+    "hccn_tool/cfg_status": "not queried: the recovery's own output shows its result",
+    "hccn_tool/fec_g": "not queried: FEC cannot be set on A2 and A3, and the counters show lost frames",
+    "hccn_tool/hw_stats_g__a2": "not queried: -qp_info returns the queue pairs in use",
+    "hccn_tool/lldp_g__ifname_loop": "part of -lldp -g, extracted with grep: the line at which the parser starts is missing",
+    "hccn_tool/route_g__910a_old_label": "not queried: the gateway has a separate query",
+    "hccn_tool/route_g__a2": "not queried: the gateway has a separate query",
+    "hccn_tool/status_g__a2": "not queried: link and speed have separate queries",
+    "hccn_tool/version_g": "not queried: npu-smi returns the versions of driver and firmware",
+    "npu-smi/info_t_common__a2": "not queried: the process table shows the jobs of an NPU",
+    "npu-smi/info_t_topo__a2": "not queried: the IDs show which NPUs belong together",
+    "npu-smi/info_t_topo__a3": "not queried: the IDs show which NPUs belong together",
+    "npu-smi/info_t_topo__not_supported": "not queried: the IDs show which NPUs belong together",
 }
 
 
@@ -286,7 +287,7 @@ def samples() -> dict[str, Path]:
 
 
 @pytest.mark.parametrize("sample", sorted(READ))
-def test_a_sample_is_read(samples: dict[str, Path], sample: str) -> None:
+def test_sample_is_read(samples: dict[str, Path], sample: str) -> None:
     parse, expected = READ[sample]
     assert parse(PROMPT.sub("", samples[sample].read_text())) == expected
 

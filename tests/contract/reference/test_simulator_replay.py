@@ -1,4 +1,4 @@
-"""The stand-in hccn_tool against the recorded runs of the real front end: exit code, both streams, hccn.conf."""
+"""Compare the stand-in hccn_tool with recorded runs of the real front end: exit code, both streams and hccn.conf."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ FIELDS = ("exit", "stdout", "stderr", "conf_after")
 
 
 class Killed(Exception):
-    """The recording stopped the tool here."""
+    """The recording stopped the tool at this moment."""
 
 
 class FakeClock:
-    """Waiting costs nothing; a run that was stopped is stopped at the same second."""
+    """A clock whose sleep returns at once. It raises Killed at the second at which the recorded run was stopped."""
 
     def __init__(self, limit: float) -> None:
         self.elapsed, self.limit = 0.0, limit
@@ -49,13 +49,13 @@ def runs() -> list[dict[str, Any]]:
 
 
 def arguments(command: str) -> list[str]:
-    """The command line; long arguments were written down as ``1111...(300 chars)``."""
+    """Return the arguments of a recorded command line, in which long arguments are abbreviated as ``1111...(300 chars)``."""
     line = re.sub(r"(.)\1*\.\.\.\((\d+) chars\)", lambda match: match.group(1) * int(match.group(2)), command)
     return shlex.split(line)
 
 
 def prepare(root: Path, run: dict[str, Any]) -> dict[str, Any]:
-    """The files of a node as the run found them; what its circumstances say beside them."""
+    """Make the files of a node as the recorded run found them, and return the circumstances that are not files."""
     circumstances = run["circumstances"]
     uid = re.search(r"uid=(\d+)", circumstances)
     stdin = re.search(r"stdin='([^']*)'", circumstances)
@@ -94,21 +94,21 @@ def expected(run: dict[str, Any]) -> dict[str, Any]:
 
 
 def without_help(text: str) -> str:
-    """Up to the line that introduces the help of a command, or the first command of the whole help."""
+    """Return the text up to the line that introduces the help of a command, or up to the first command of the whole help."""
     found = re.search(r"^(\[ hccn_tool .* \] needs the following parameters:|hccn_tool -i devid -ip)$", text, re.MULTILINE)
     return text[: found.end()] if found else text
 
 
-def squeezed(text: str) -> str:
+def collapse_spaces(text: str) -> str:
     return re.sub(r"(?<=\S) +", " ", text)
 
 
 def without_rate(text: str) -> str:
-    """The last column of the table of a bandwidth test."""
-    return re.sub(r"^( \d+ \d+ [\d.]+ [\d.]+) [\d.]+$", r"\1", squeezed(text), flags=re.MULTILINE)
+    """Return the text without the last column of a bandwidth table."""
+    return re.sub(r"^( \d+ \d+ [\d.]+ [\d.]+) [\d.]+$", r"\1", collapse_spaces(text), flags=re.MULTILINE)
 
 
-LOOSENED = {"help-body": without_help, "report-columns": squeezed, "message-rate-of-gbits": without_rate}
+NORMALIZERS = {"help-body": without_help, "report-columns": collapse_spaces, "message-rate-of-gbits": without_rate}
 
 
 @pytest.fixture(scope="module")
@@ -126,7 +126,7 @@ def differs(wanted: dict, got: dict) -> list[str]:
     return [field for field in FIELDS if wanted[field] != got[field]]
 
 
-def test_what_differs_is_what_is_listed(played: dict, listed: dict, capsys: pytest.CaptureFixture[str]) -> None:
+def test_differences_are_listed(played: dict, listed: dict, capsys: pytest.CaptureFixture[str]) -> None:
     differing = {name for name, (wanted, got) in played.items() if differs(wanted, got)}
     known = {name for entry in listed.values() for name in entry["runs"]}
     with capsys.disabled():
@@ -135,25 +135,25 @@ def test_what_differs_is_what_is_listed(played: dict, listed: dict, capsys: pyte
     assert (unlisted, known - differing) == ({}, set())
 
 
-def test_a_listed_run_differs_in_nothing_else(played: dict, listed: dict) -> None:
+def test_listed_runs_differ_only_as_listed(played: dict, listed: dict) -> None:
     wrong = []
     for name, entry in listed.items():
         for run in entry["runs"]:
-            wanted, got = ({**side, "stdout": LOOSENED[name](side["stdout"])} for side in played[run])
+            wanted, got = ({**side, "stdout": NORMALIZERS[name](side["stdout"])} for side in played[run])
             if differs(wanted, got):
                 wrong.append((name, run))
     assert wrong == []
 
 
-def test_the_tool_waits_as_long(played: dict) -> None:
-    """Polls and repeated attempts, in seconds; the recording adds what its machine took."""
+def test_waiting_times_match(played: dict) -> None:
+    """Compare the seconds spent on polls and repeated attempts. The recording includes up to one second of run time of its machine."""
     waited = {name: (got["seconds"], wanted["seconds"]) for name, (wanted, got) in played.items()}
     assert {name: times for name, times in waited.items() if not 0 <= times[1] - times[0] <= 1} == {}
 
 
-def test_the_list_is_short_and_says_why(listed: dict) -> None:
+def test_list_of_differences_is_short_and_has_reasons(listed: dict) -> None:
     assert len(listed) <= MAX_NAMES
-    assert set(listed) == set(LOOSENED)
+    assert set(listed) == set(NORMALIZERS)
     assert [name for name, entry in listed.items() if not entry["reason"] or not entry["runs"]] == []
     every = [run for entry in listed.values() for run in entry["runs"]]
     assert len(every) == len(set(every))

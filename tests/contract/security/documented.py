@@ -1,4 +1,4 @@
-"""Answers of modules and records, made from the documentation of the modules and from the published schema: a new one needs no second list."""
+"""Make answers of modules, and records, from the documentation of the modules and the published schema, so that a new module needs no separate sample."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from tests.lib.project import COLLECTION
 
 @functools.cache
 def documentation(module: str, part: str) -> Any:
-    """A block of the documentation of a module, as YAML reads it."""
+    """Return a block of the documentation of a module, parsed as YAML."""
     text = (COLLECTION / f"plugins/modules/{module}.py").read_text()
     start = text.index(f'{part} = r"""') + len(f'{part} = r"""')
     return yaml.safe_load(text[start:text.index('"""', start)]) or {}
 
 
 def modules() -> list[str]:
-    """All of them; those that are actions answer from the controller, and their answers are kept all the same."""
+    """Return the names of all modules, including those that run as actions, because the history keeps their results too."""
     return sorted(path.stem for path in (COLLECTION / "plugins/modules").glob("*.py"))
 
 
 def answer_of(module: str) -> dict[str, Any]:
-    """An answer with every documented field: the sample, or a value of the type."""
+    """Return an answer with every documented field: its sample, or a value of its type."""
     found = {name: _value(field) for name, field in documentation(module, "RETURN").items()}
     if "measurements" in found:
         found["measurements"] = [record_of(kind) for kind in ("rdma", "matrix", "collective", "device", "ping", "verdict", "plan")]
@@ -49,7 +49,7 @@ def _schema() -> dict[str, Any]:
 
 
 def record_of(kind: str) -> dict[str, Any]:
-    """A record with every field of the published schema."""
+    """Return a record with every field of the published schema."""
     made = {name: _of_schema(name, field) for name, field in _schema()["properties"].items()}
     return {**made, "schema": "hccn.cluster/measurement/1", "id": f"r/{kind}/forward/1", "kind": kind, "status": "ok", "hosts": ["n2", "n3"],
             "samples": [_sample(kind)]}

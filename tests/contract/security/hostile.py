@@ -1,6 +1,6 @@
-"""Modules called in this process with options that want to be more than a value; every child that they would start is recorded, none is started.
+"""Call modules in this process with hostile options, and record the commands of child processes instead of starting them.
 
-hccn_tool and npu-smi are the simulator's, called as functions, so that the modules come as far as to their settings.
+hccn_tool and npu-smi are functions of the simulator, so that the modules get as far as changing settings.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ MARK = "hostile"
 LINE = MARK + "_line=1"
 VALUES = (f"$(touch {MARK})", f"'; touch {MARK} #", f"`touch {MARK}` | {MARK} > {MARK}", f"{MARK}\n{LINE}\n", f"-{MARK}", f"--{MARK}=1",
           f"../../{MARK}", f"{MARK}\0")
-"""For a shell, for a file of lines, for a tool that reads options, for a folder, for the kernel."""
+"""Hostile values for a shell, a file of lines, the options of a tool, a path and the kernel."""
 
 MODULES = "ansible_collections.hccn.cluster.plugins.modules."
 RULES = ("mutually_exclusive", "required_together", "required_one_of", "required_if", "required_by")
@@ -37,8 +37,8 @@ Spec = dict[str, Any]
 Path_ = tuple[str | int, ...]
 
 
-class Over(Exception):
-    """The module ended by itself."""
+class ModuleExit(Exception):
+    """The module has exited."""
 
     def __init__(self, result: dict[str, Any]) -> None:
         super().__init__(result.get("msg"))
@@ -46,7 +46,7 @@ class Over(Exception):
 
 
 class Module:
-    """As much of AnsibleModule as modules use. ``spec_only``: raise the argument spec instead of running."""
+    """The part of AnsibleModule that modules use. ``spec_only``: raise Over with the argument spec instead of running."""
 
     params: dict[str, Any] = {}
     check_mode = False
@@ -55,7 +55,7 @@ class Module:
 
     def __init__(self, argument_spec: Spec, supports_check_mode: bool = False, **rules: Any) -> None:
         if Module.spec_only:
-            raise Over(argument_spec)
+            raise ModuleExit(argument_spec)
         assert set(rules) <= set(RULES)
         checked = ArgumentSpecValidator(argument_spec, **rules).validate(copy.deepcopy(Module.params))
         if checked.error_messages:
@@ -64,10 +64,10 @@ class Module:
 
     def exit_json(self, **result: Any) -> NoReturn:
         json.dumps(result)
-        raise Over(result)
+        raise ModuleExit(result)
 
     def fail_json(self, **result: Any) -> NoReturn:
-        assert result["msg"], "a failure says why"
+        assert result["msg"], "a failure needs a message"
         self.exit_json(failed=True, **result)
 
     def warn(self, message: str) -> None:
@@ -78,7 +78,7 @@ class Module:
 
 
 class Child:
-    """A child that has ended already."""
+    """A child process that has already exited."""
 
     def __init__(self, argv: tuple[str, ...], rc: int) -> None:
         self.args, self.returncode, self.pid = argv, rc, 2**22 + 1
@@ -100,14 +100,14 @@ class Child:
 
 
 class Children:
-    """In the place of subprocess.Popen. ``argvs``: what would have been started."""
+    """Replacement for subprocess.Popen. ``argvs``: the recorded command lines."""
 
     def __init__(self, node: Path) -> None:
         self._node = Node(str(node))
         self.argvs: list[tuple[str, ...]] = []
 
     def start(self, argv: Any, **how: Any) -> Child:
-        assert isinstance(argv, (list, tuple)) and not how.get("shell"), f"a string for a shell: {argv!r}"
+        assert isinstance(argv, (list, tuple)) and not how.get("shell"), f"a command must be a list, not a string for a shell: {argv!r}"
         words = tuple(argv)
         if any("\0" in word for word in [*words, *(how.get("env") or {}).values()]):
             raise ValueError("embedded null byte")
@@ -145,17 +145,17 @@ def _mpirun(words: tuple[str, ...]) -> str:
 
 
 def judge(argv: tuple[str, ...]) -> list[str]:
-    """Why this command line would be more than a program with values."""
+    """Return the reasons why a command line treats a hostile value as more than a value."""
     found = [f"an option: {word!r}" for word in argv[1:] if MARK in word and word.startswith("-")]
     if Path(argv[0]).name in SHELLS and any(MARK in word for word in argv[1:]):
-        found.append("a shell reads it")
+        found.append("an argument of a shell")
     if Path(argv[0]).name == "ssh":
         found += [f"not quoted for the shell of the host: {word!r}" for word in shlex.split(argv[-1], posix=False) if MARK in word and word[0] != "'"]
     return [f"{reason} in {argv!r}" for reason in found]
 
 
 def modules() -> list[str]:
-    """Modules that run; the others are documentation of actions."""
+    """Return the names of modules that run on hosts; the others only document actions."""
     return sorted(path.stem for path in (COLLECTION / "plugins/modules").glob("*.py") if "def main(" in path.read_text())
 
 
@@ -166,15 +166,15 @@ def spec_of(name: str) -> Spec:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(module, "AnsibleModule", Module)
             module.main()
-    except Over as captured:
+    except ModuleExit as captured:
         return captured.result
     finally:
         Module.spec_only = False
-    raise AssertionError(f"{name} ended without a module")
+    raise AssertionError(f"{name} did not create an AnsibleModule")
 
 
 def string_options(spec: Spec, before: Path_ = ()) -> Iterator[Path_]:
-    """Every option that takes a text and not one of some words, as a path into the parameters."""
+    """Yield the path of every option that takes a free text."""
     for name, option in spec.items():
         kind, where = option.get("type", "str"), (*before, name)
         if option.get("choices"):
@@ -188,7 +188,7 @@ def string_options(spec: Spec, before: Path_ = ()) -> Iterator[Path_]:
 
 
 def texts_in(value: Any, before: Path_ = ()) -> Iterator[Path_]:
-    """Every text in parameters, also in dictionaries that no spec describes; a name of a key is meant where the path ends with ``:key``."""
+    """Yield the path of every text in the parameters, including dictionaries without a spec. A path that ends with ``:key`` means the name of a key."""
     if isinstance(value, str):
         yield before
     elif isinstance(value, dict):
@@ -201,7 +201,7 @@ def texts_in(value: Any, before: Path_ = ()) -> Iterator[Path_]:
 
 
 def with_value(params: dict[str, Any], where: Path_, value: str) -> dict[str, Any]:
-    """The parameters with this text in this place; what lacks on the way is made."""
+    """Return the parameters with ``value`` at the path; missing containers are made."""
     whole = copy.deepcopy(params)
     if where[-1] == ":key":
         *way, name, _ = where
@@ -233,7 +233,7 @@ def _at(whole: Any, way: Path_, last: str | int = "") -> Any:
 
 
 def call(name: str, params: dict[str, Any], children: Children, check_mode: bool = False) -> dict[str, Any]:
-    """What the module ends with. Any other exception than its own end is a defect."""
+    """Return the result of a module. It raises any exception other than the module's exit, which is a defect."""
     module = importlib.import_module(MODULES + name)
     Module.params, Module.check_mode = params, check_mode
     with pytest.MonkeyPatch.context() as patch:
@@ -243,6 +243,6 @@ def call(name: str, params: dict[str, Any], children: Children, check_mode: bool
         patch.setattr(guard.Guard, "__exit__", lambda self, *_: self._run_cleanup())
         try:
             module.main()
-        except Over as over:
-            return over.result
-    raise AssertionError(f"{name} ended without a result")
+        except ModuleExit as exited:
+            return exited.result
+    raise AssertionError(f"{name} did not return a result")

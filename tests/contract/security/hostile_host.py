@@ -1,4 +1,4 @@
-"""Playbooks over hosts that answer as a test wants: their connection (tests/lab/benchmarks/null) takes the modules and returns the content of files."""
+"""Run playbooks on hosts whose answers a test chooses. Their connection (tests/lab/benchmarks/null) returns the content of files as results of modules."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FACTS = [{"name": "Hosts answer", "hosts": "npu", "gather_facts": False, "tasks"
 
 
 class Hosts:
-    """``answers``: by host, by module (``nothing`` for modules of Ansible), what it returns. Options go into the inventory."""
+    """Hosts with ``answers`` by host and module (``nothing`` for modules of Ansible). Options become variables of the inventory."""
 
     def __init__(self, folder: Path, answers: Mapping[str, Mapping[str, Any]], **options: Any) -> None:
         self.folder = folder
@@ -35,7 +35,7 @@ class Hosts:
         (folder / "site/hosts").write_text(json.dumps({"npu": {"hosts": {host: {} for host in answers}, "vars": variables}}))
 
     def play(self, playbook: str | list[dict[str, Any]], *arguments: str, **environment: str) -> tuple[int, str]:
-        """Exit status and output of a playbook of the collection, or of plays, after a module of Ansible was answered by every host."""
+        """Return exit status and output of a playbook of the collection, or of plays. Before it, every host answers a module of Ansible."""
         plays: list[dict[str, Any]] = [*FACTS, *([{"import_playbook": f"hccn.cluster.{playbook}"}] if isinstance(playbook, str) else playbook)]
         (self.folder / "play.yml").write_text(json.dumps(plays))
         argv = [ANSIBLE_PLAYBOOK, "-i", "site", "play.yml", *arguments]
@@ -46,10 +46,10 @@ class Hosts:
 
 
 def device(number: int, address: str, **topics: Any) -> dict[str, Any]:
-    """An element of ``devices`` of device_info."""
+    """Return an element of ``devices`` of device_info."""
     return {"id": number, "address": address, "netmask": "255.255.0.0", "link": True, "processes": [], "speed": 200000, "errors": [], **topics}
 
 
-def looked(*devices: dict[str, Any], **more: Any) -> dict[str, Any]:
-    """An answer of device_info."""
+def device_info_answer(*devices: dict[str, Any], **more: Any) -> dict[str, Any]:
+    """Return an answer of device_info."""
     return {"changed": False, "product": "A2", "dialect": "a2", "devices": list(devices), "measurements": [], "side_effects": [], **more}

@@ -1,4 +1,7 @@
-"""One field of an answer replaced by what a hostile or broken host might send. Standard library only: the connection of test_odd_host.py uses it, too."""
+"""Replace one field of an answer with a value that a hostile or broken host might send.
+
+It uses the standard library only, because the connection of test_odd_host.py imports it.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from typing import Any
 
 MARK = "pwned"
 CANARY = f"{MARK}_canary"
-"""The name of a file that no answer may bring into being."""
+"""The name of a file that no answer may create."""
 
 MARKUP = f"<img src=x onerror={MARK}=1>"
 
@@ -28,21 +31,21 @@ ADDED: dict[str, Any] = {
     "ansible_facts": {"report_path": f"/tmp/{CANARY}", "ansible_connection": "local", "check_fabric_plan": MARK}, "failed": True, "unreachable": True,
     "skipped": True, "changed": MARK, "rail": MARK, "leaf": [MARK], "_ansible_no_log": True, "censored": MARK, "warnings": [MARK], "exception": MARK,
     "invocation": {"module_args": MARK}, "kind": "verdict", "measurements": [{"schema": "hccn.cluster/measurement/1", "kind": "verdict", "host": "all"}]}
-"""Keys that a result may not have by itself, or that mean something to Ansible."""
+"""Keys that a result must not contain, or that have a meaning for Ansible."""
 
 
 Place = tuple[str | int, ...]
 
 
 def places(value: Any, before: Place = ()) -> Iterator[Place]:
-    """Every field of a document, from the top."""
+    """Yield every field of a document, from the top."""
     for key, one in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ():
         yield (*before, key)
         yield from places(one, (*before, key))
 
 
 def mutated(generator: random.Random, answer: Any, others: Sequence[str] = ()) -> tuple[str, Any]:
-    """What was done, and a copy with it: one field replaced, removed, doubled, nested, renamed or added."""
+    """Return a description of the mutation and a mutated copy: one field is replaced, removed, doubled, nested, renamed or added."""
     made = copy.deepcopy(answer)
     where = generator.choice(list(places(made)))
     holder: Any = made

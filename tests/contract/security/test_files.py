@@ -1,4 +1,4 @@
-"""Files that the collection makes: their modes whatever the umask, and links that somebody put in their place."""
+"""Check the files that the collection creates: their modes with any umask, and links that another user placed at their paths."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_modes(tmp_path: Path) -> None:
     os.unlink(secret)
 
 
-def test_a_key_of_a_run_is_for_its_user_alone(tmp_path: Path) -> None:
+def test_run_key_is_private(tmp_path: Path) -> None:
     before = os.umask(0)
     try:
         identity, _public = ssh_trust.make_key(str(tmp_path / "ssh"), ssh_trust.Trust("r1", "me", 2**31))
@@ -84,8 +84,8 @@ def victim(tmp_path: Path) -> Path:
     return path
 
 
-def test_a_link_where_the_hosts_keys_go(tmp_path: Path, victim: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The name follows from that of the host file, which all users of the host see in /tmp."""
+def test_link_at_path_of_host_keys_is_not_followed(tmp_path: Path, victim: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The file name is derived from that of the host file, which all users of the host can see in /tmp."""
     hostfile = tmp_path / "hccn-hostfile-x"
     hostfile.write_text("")
     Path(f"{hostfile}-known").symlink_to(victim)
@@ -96,7 +96,7 @@ def test_a_link_where_the_hosts_keys_go(tmp_path: Path, victim: Path, monkeypatc
     assert victim.read_text() == SECRET
 
 
-def test_links_where_own_files_go(tmp_path: Path, victim: Path) -> None:
+def test_links_at_paths_of_own_files_are_not_followed(tmp_path: Path, victim: Path) -> None:
     state = tmp_path / "state"
     (state / "r1").mkdir(parents=True)
     (state / "r1/journal.jsonl").symlink_to(victim)
@@ -114,8 +114,8 @@ def test_links_where_own_files_go(tmp_path: Path, victim: Path) -> None:
     assert not (tmp_path / "absent").exists()
 
 
-def test_links_and_strange_names_where_a_rank_table_goes(tmp_path: Path, victim: Path) -> None:
-    """A link is replaced and not followed; a name is a name for everything on the way."""
+def test_rank_table_replaces_links_and_keeps_special_characters(tmp_path: Path, victim: Path) -> None:
+    """A link is replaced, not followed. A file name with special characters reaches the file system unchanged."""
     (tmp_path / "link.json").symlink_to(victim)
     strange = tmp_path / "$(touch pwned) ; `touch pwned` 'x\" {{ 7 }}.json"
     options = {"tables": [TABLE], "write": True}
@@ -146,8 +146,8 @@ def refused(folder: Path) -> str:
     return str(caught.value.message)
 
 
-def test_a_pipe_and_a_link_in_the_place_of_a_run(tmp_path: Path) -> None:
-    """A reader would wait for ever for the one, and read /dev/zero through the other until memory is full."""
+def test_pipe_and_link_instead_of_a_run_are_refused(tmp_path: Path) -> None:
+    """Opening the pipe would block a reader for ever, and reading /dev/zero through the link would exhaust the memory."""
     os.mkfifo(run_of(tmp_path / "pipe"))
     run_of(tmp_path / "link").symlink_to("/dev/zero")
     assert refused(tmp_path / "pipe") == f"{tmp_path}/pipe/{RUN}: it is not a regular file"
@@ -156,7 +156,7 @@ def test_a_pipe_and_a_link_in_the_place_of_a_run(tmp_path: Path) -> None:
         reader.newest(tmp_path / "pipe")
 
 
-def test_a_run_that_never_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_oversized_run_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(files, "MOST_BYTES", 1 << 20)
     bomb = run_of(tmp_path / "bomb")
     bomb.with_name(bomb.name + ".gz").write_bytes(gzip.compress(HEADER + b" " * (2 << 20)))
@@ -165,8 +165,8 @@ def test_a_run_that_never_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert refused(tmp_path / "long") == f"{tmp_path}/long/{RUN}: it is larger than 1 MiB"
 
 
-def test_a_link_in_the_place_of_a_draft(tmp_path: Path) -> None:
-    """Of a folder that everybody may write to: what is put there as a draft of ours is not written through."""
+def test_link_at_path_of_draft_is_not_followed(tmp_path: Path) -> None:
+    """In a folder that every user can write to, a link at the path of a draft is not followed."""
     victim = tmp_path / "victim"
     victim.write_text(SECRET)
     folder = tmp_path / "history"

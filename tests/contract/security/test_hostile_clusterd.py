@@ -1,6 +1,7 @@
-"""A ClusterD, or whoever answers in its place, and a Kubernetes API that send too much, nonsense or no end: a sentence within the time, and bounded memory.
+"""Check clients against a hostile ClusterD and Kubernetes API that send too much, invalid data or endless answers: each call fails with one sentence, within
+its time limit and with bounded memory.
 
-8 MiB and more of one message, certificates and servers that die are in tests/integration/clusterd/test_channel.py.
+tests/integration/clusterd/test_grpc_channel.py covers messages of 8 MiB and more, certificates, and servers that exit.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ def endless(make: Callable[[int], dict[str, Any]]) -> Callable[..., Iterator[dic
     return messages
 
 
-def test_tables_without_end(clusterd: Start) -> None:
+def test_endless_rank_tables(clusterd: Start) -> None:
     one = clusterd()
     one._served["/config.Config/SubscribeRankTable"] = endless(lambda number: {"jobId": "j", "rankTable": json.dumps({"version": str(number)})})
     with Channel(Server(one.address), 5) as channel:
@@ -57,7 +58,7 @@ def test_tables_without_end(clusterd: Start) -> None:
     assert int(heard.table["version"]) >= rank_table_stream.MAX_MESSAGES
 
 
-def test_faults_without_end(clusterd: Start) -> None:
+def test_endless_faults(clusterd: Start) -> None:
     one = clusterd()
     one._served["/fault.Fault/SubscribeFaultMsgSignal"] = endless(
         lambda number: {**SIGNAL, "nodeFaultInfo": [{"nodeName": str(number), "faultDevice": []}]})
@@ -68,7 +69,7 @@ def test_faults_without_end(clusterd: Start) -> None:
     assert names[:-1] == list(range(faults.MAX_SIGNALS - 1)) and names[-1] > faults.MAX_SIGNALS
 
 
-def test_jobs_without_end(clusterd: Start) -> None:
+def test_endless_jobs(clusterd: Start) -> None:
     one = clusterd()
     one._served["/job.Job/SubscribeJobSummarySignalList"] = endless(
         lambda number: {"jobSummarySignals": [{"jobId": f"{number}-{place}"} for place in range(1000)], "JobTotalNum": 2**31 - 1})
@@ -78,7 +79,7 @@ def test_jobs_without_end(clusterd: Start) -> None:
 
 
 class Raw(grpc.GenericRpcHandler):
-    """Answers every call with these bytes, whatever the message is."""
+    """A gRPC server that answers every call with these bytes."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
@@ -91,7 +92,7 @@ class Raw(grpc.GenericRpcHandler):
 
 
 @pytest.mark.parametrize("data", [b"\xff" * 40, b"\x0a\xff\xff\xff\xff\x0f", NOISE + b"\xff\xff"], ids=["ones", "length", "noise"])
-def test_bytes_that_are_no_message(data: bytes) -> None:
+def test_invalid_message_is_reported(data: bytes) -> None:
     server = grpc.server(ThreadPoolExecutor(2), (Raw(data),))
     target = Server(f"127.0.0.1:{server.add_insecure_port('127.0.0.1:0')}")
     server.start()
@@ -100,14 +101,14 @@ def test_bytes_that_are_no_message(data: bytes) -> None:
             error = refused(lambda: channel.call("config", "Register", {"jobId": "j", "role": "r"}))
             assert error.code == "grpc_internal" and "/config.Config/Register" in error.message
             assert refused(lambda: list(channel.stream("config", "SubscribeRankTable", {"jobId": "j", "role": "r"}, 5))).code == "grpc_internal"
-            # Somebody has the request: nobody knows what became of it.
+            # The request was sent, so its outcome is unknown.
             assert nic_switch.switch(channel, nic_switch.request("j", {"n": [0]}, "failover"), 1).status == "unknown"
     finally:
         server.stop(0)
 
 
-@pytest.mark.parametrize("said", [b"HTTP/1.1 200 OK\r\n\r\nhello", b"\x00" * 100, NOISE], ids=["http1", "zeros", "noise"])
-def test_a_server_that_speaks_something_else(said: bytes) -> None:
+@pytest.mark.parametrize("response", [b"HTTP/1.1 200 OK\r\n\r\nhello", b"\x00" * 100, NOISE], ids=["http1", "zeros", "noise"])
+def test_other_protocol_is_reported(response: bytes) -> None:
     listener = socket.create_server(("127.0.0.1", 0))
 
     def answer() -> None:
@@ -116,7 +117,7 @@ def test_a_server_that_speaks_something_else(said: bytes) -> None:
                 client, _ = listener.accept()
             except OSError:
                 return
-            client.sendall(said)
+            client.sendall(response)
             threading.Timer(1, client.close).start()
 
     threading.Thread(target=answer, daemon=True).start()
@@ -130,7 +131,7 @@ def test_a_server_that_speaks_something_else(said: bytes) -> None:
 @pytest.mark.parametrize("hccl", [
     "[" * 100000, '{"server_list": 7}', '{"server_list": [7]}', '{"server_list": [{"device": [{"device_id": "²"}, {"device_id": "1"}]}]}', "{}"],
     ids=["deep", "number", "numbers", "digits", "empty"])
-def test_job_summaries_that_anybody_may_have_written(hccl: str) -> None:
+def test_hostile_job_summaries(hccl: str) -> None:
     class Maps:
         def items(self, *_: Any) -> list[dict[str, Any]]:
             return [{"metadata": {"name": "job-summary-a", "namespace": "theirs"},
@@ -140,7 +141,7 @@ def test_job_summaries_that_anybody_may_have_written(hccl: str) -> None:
     assert [job["nodes"] for job in found] == [[{"node": "", "address": "", "devices": [1]}] if "²" in hccl else None]
 
 
-def test_a_namespace_is_one_word_of_the_path(tmp_path: Path) -> None:
+def test_namespace_must_be_one_path_segment(tmp_path: Path) -> None:
     api = Api(tmp_path, {"configmaps": []})
     path = api.kubeconfig()
     kube.Api(path, "", 5).items("v1", "configmaps", "../../../apis/x?a=b#c d")
@@ -159,35 +160,35 @@ def pages(tmp_path: Path, hostile: Callable[[int], dict[str, Any]], timeout: flo
         api.close()
 
 
-def test_a_list_that_goes_round_in_a_circle(tmp_path: Path) -> None:
+def test_cyclic_pages_are_refused(tmp_path: Path) -> None:
     error, requests, api = pages(tmp_path, lambda number: {"items": [POD], "metadata": {"continue": f"t{number % 3}"}})
     assert (error.code, error.message) == (
         "kubernetes_unexpected", api + "sends the same continue token twice for the list /api/v1/pods, which therefore never ends")
     assert len(requests) == 4
 
 
-def test_pages_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_endless_pages_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kube, "MAX_PAGES", 20)
     error, requests, api = pages(tmp_path, lambda number: {"items": [POD], "metadata": {"continue": str(number)}})
     assert (error.code, error.message) == ("kubernetes_unexpected", api + "has more than 20 pages in the list /api/v1/pods: 20 objects so far")
     assert len(requests) == 20
 
 
-def test_objects_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_many_objects_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kube, "MAX_ITEMS", 2000)
     error, requests, api = pages(tmp_path, lambda number: {"items": [POD] * 500, "metadata": {"continue": str(number)}})
     assert (error.code, error.message) == ("kubernetes_unexpected", api + "has more than 2000 objects in the list /api/v1/pods")
     assert len(requests) == 5
 
 
-def test_bytes_without_end_in_many_pages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_many_bytes_in_pages_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kube, "MAX_BYTES", 4 << 20)
     error, requests, api = pages(tmp_path, lambda number: {"items": [{"x": "x" * (1 << 20)}], "metadata": {"continue": str(number)}})
     assert (error.code, error.message) == ("kubernetes_unexpected", api + "sends more than 4 MiB for the list /api/v1/pods")
     assert len(requests) == 4
 
 
-def test_a_list_that_takes_for_ever(tmp_path: Path) -> None:
+def test_slow_list_times_out(tmp_path: Path) -> None:
     def slowly(number: int) -> dict[str, Any]:
         time.sleep(0.3)
         return {"items": [POD], "metadata": {"continue": str(number)}}
@@ -201,14 +202,14 @@ def test_a_list_that_takes_for_ever(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("page", "found"), [
     ({"items": 7, "metadata": 7}, 0), ({"items": [POD, 7, None, "x"], "metadata": ["continue"]}, 1), ({"items": {"a": 1}, "metadata": {"continue": 7}}, 0),
     ({"items": [POD], "metadata": {"continue": {"a": 1}}}, 1)], ids=["numbers", "lists", "objects", "token"])
-def test_a_page_of_another_shape_is_the_last(tmp_path: Path, page: dict[str, Any], found: int) -> None:
+def test_malformed_page_ends_the_list(tmp_path: Path, page: dict[str, Any], found: int) -> None:
     api = Api(tmp_path, {}, hostile=lambda number: page)
     assert len(kube.Api(api.kubeconfig(), "", 5).items("v1", "pods")) == found
     api.close()
     assert len(api.requests) == 1
 
 
-def test_a_token_that_is_none(tmp_path: Path) -> None:
+def test_invalid_token_is_refused(tmp_path: Path) -> None:
     error, _requests, api = pages(tmp_path, lambda number: {"items": [], "metadata": {"continue": "x" * 10_000}})
     assert (error.code, error.message) == ("kubernetes_unexpected", api + "sends a continue token of 10000 characters for the list /api/v1/pods")
 
@@ -216,8 +217,8 @@ def test_a_token_that_is_none(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("head", "part", "pause", "code"), [
     (b"HTTP/1.1 200 OK\r\n\r\n", b"x" * 1000, 0.02, "kubernetes_unreachable"), (b"HTTP/1.1 200 OK\r\nX: ", b"x", 0.02, "kubernetes_unreachable"),
     (b"HTTP/1.1 200 OK\r\n\r\n", b"x" * 65536, 0.0, "kubernetes_unexpected")], ids=["drip", "header that drips", "flood"])
-def test_an_api_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, head: bytes, part: bytes, pause: float, code: str) -> None:
-    """Ones that drip for ever, and one that floods."""
+def test_endless_api_response_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, head: bytes, part: bytes, pause: float, code: str) -> None:
+    """Servers that send one part after another without end, and a server that sends as fast as it can."""
     monkeypatch.setattr(kube, "MAX_BYTES", 4 << 20)
     listener = socket.create_server(("127.0.0.1", 0))
 

@@ -1,4 +1,4 @@
-"""A host whose answers carry what Ansible acts upon, names that are templates, and records of others: nothing of it counts for anybody but this host."""
+"""Check that a host cannot affect the controller or other hosts with keys that Ansible acts upon, names that are templates, or records of other hosts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from ansible_collections.hccn.cluster.plugins.plugin_utils._trust.controller_options import NAMES
-from tests.contract.security.hostile_host import ANSWERED, Hosts, device, looked
+from tests.contract.security.hostile_host import ANSWERED, Hosts, device, device_info_answer
 from tests.lib.project import COLLECTION
 
 pytestmark = pytest.mark.slow
@@ -32,7 +32,7 @@ OF_HOSTS = {
     "rank_table_owner", "rank_table_path",
     "report_run_id", "report_title",
     "switch_upgrade_leaf", "switch_upgrade_node_names", "switch_upgrade_topology"}
-"""Options of free text that name nothing of the controller: what is on the hosts, in the fabric or in a job."""
+"""Options of free text that name nothing on the controller, but something on hosts, in the fabric or in a job."""
 
 CONDITIONS = {"when", "that", "until", "failed_when", "changed_when"}
 
@@ -46,13 +46,13 @@ def options_of_free_text() -> set[str]:
     return found
 
 
-def test_every_option_is_known_to_be_of_the_controller_or_of_the_hosts() -> None:
+def test_options_are_classified_as_controller_or_host() -> None:
     assert OF_HOSTS & NAMES == set()
     assert options_of_free_text() - NAMES == OF_HOSTS
 
 
 def names_in(content: Any, key: str = "") -> set[str]:
-    """The variables that the expressions of a YAML file name."""
+    """Return the variables in the expressions of a YAML file."""
     if isinstance(content, dict):
         return set().union(*(names_in(value, str(name)) for name, value in content.items()))
     if isinstance(content, list):
@@ -72,41 +72,41 @@ def test_no_role_reads_an_option_of_the_controller_without_the_lookup() -> None:
     assert [name for name in sorted(NAMES) if f"lookup('hccn.cluster.controller_option', '{name}'" not in read] == []
 
 
-def sends(facts: dict[str, Any], **answers: Any) -> dict[str, Any]:
-    """What a host returns that sends facts with every module."""
+def facts_of_host(facts: dict[str, Any], **answers: Any) -> dict[str, Any]:
+    """Return the answers of a host that adds facts to the result of every module."""
     return {"nothing": {**ANSWERED, "ansible_facts": facts}, **answers}
 
 
 @pytest.mark.parametrize("option", ["report_path", "report_prometheus_path", "report_history", "report_baseline", "inventory_dir"])
-def test_a_page_is_not_written_where_a_host_wants_it(tmp_path: Path, option: str) -> None:
+def test_host_cannot_choose_path_of_report(tmp_path: Path, option: str) -> None:
     foreign = tmp_path / "foreign"
     foreign.write_text("as it was")
-    hosts = Hosts(tmp_path / "play", {"n1": sends({option: str(foreign)}), "n2": {}}, report_path="{{ inventory_dir }}/page.html")
-    code, said = hosts.play("report")
+    hosts = Hosts(tmp_path / "play", {"n1": facts_of_host({option: str(foreign)}), "n2": {}}, report_path="{{ inventory_dir }}/page.html")
+    code, output = hosts.play("report")
     assert code == 2
-    assert ("report_path of n1 cannot be used: " if option == "inventory_dir" else f"n1 sent {option} as facts (ansible_facts), which would override") in said
+    assert ("report_path of n1 cannot be used: " if option == "inventory_dir" else f"n1 sent {option} as facts (ansible_facts), which would override") in output
     assert foreign.read_text() == "as it was"
 
 
-@pytest.mark.parametrize(("facts", "said"), [
+@pytest.mark.parametrize(("facts", "expected"), [
     ({"quarantine_enabled": True}, "n1 sent quarantine_enabled as facts"),
     ({"quarantine_command": ["touch", "{foreign}"]}, "n1 sent quarantine_command as facts"),
     ({"site_tool": "touch"}, "quarantine_command of n1 cannot be used: "),
     ({"site_tool": "touch", "ansible_site_tool": "x"}, "quarantine_command of n1 cannot be used: ")])
 @pytest.mark.parametrize("enabled", [False, True])
-def test_a_host_does_not_choose_what_the_controller_runs(tmp_path: Path, facts: dict[str, Any], said: str, enabled: bool) -> None:
+def test_host_cannot_choose_command_of_controller(tmp_path: Path, facts: dict[str, Any], expected: str, enabled: bool) -> None:
     foreign = tmp_path / "foreign"
     facts = json.loads(json.dumps(facts).replace("{foreign}", str(foreign)))
-    hosts = Hosts(tmp_path / "play", {"n1": sends(facts), "n2": {}}, quarantine_enabled=enabled, site_tool="true",
+    hosts = Hosts(tmp_path / "play", {"n1": facts_of_host(facts), "n2": {}}, quarantine_enabled=enabled, site_tool="true",
                   quarantine_command=["{{ site_tool }}", str(foreign)])
     code, output = hosts.play("quarantine", "-e", "quarantine_host=n1")
     assert code == 2
-    assert said in output
+    assert expected in output
     assert not foreign.exists()
 
 
-def test_without_facts_the_command_of_the_inventory_is_run(tmp_path: Path) -> None:
-    hosts = Hosts(tmp_path / "play", {"n1": sends({"hostname": "evil", "discovered": 1}), "n2": {}}, quarantine_enabled=True, site_tool="touch",
+def test_command_of_inventory_runs(tmp_path: Path) -> None:
+    hosts = Hosts(tmp_path / "play", {"n1": facts_of_host({"hostname": "evil", "discovered": 1}), "n2": {}}, quarantine_enabled=True, site_tool="touch",
                   quarantine_command=["{{ site_tool }}", f"{tmp_path}/{{{{ inventory_hostname }}}}"])
     code, output = hosts.play("quarantine", "-e", "quarantine_host=n1")
     assert code == 0, output
@@ -114,35 +114,35 @@ def test_without_facts_the_command_of_the_inventory_is_run(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("option", ["adopt_inventory", "inventory_dir"])
-def test_host_variables_are_not_written_where_a_host_wants_them(tmp_path: Path, option: str) -> None:
-    npus = looked(device(0, "10.0.0.1", gateway=None, netdetect=None, tls={"enabled": False}))
+def test_host_cannot_choose_path_of_host_variables(tmp_path: Path, option: str) -> None:
+    npus = device_info_answer(device(0, "10.0.0.1", gateway=None, netdetect=None, tls={"enabled": False}))
     conf = {**ANSWERED, "settings": [], "problems": []}
     sent = {option: str(tmp_path / "foreign")}
     answers = {"device_info-address-gateway-netdetect-tls": npus, "hccn_conf": conf}
-    hosts = Hosts(tmp_path / "play", {"n1": sends(sent, **answers), "n2": answers})
-    code, said = hosts.play("adopt")
+    hosts = Hosts(tmp_path / "play", {"n1": facts_of_host(sent, **answers), "n2": answers})
+    code, output = hosts.play("adopt")
     assert code == 2
-    assert f"n1 sent {option} as facts" in said
+    assert f"n1 sent {option} as facts" in output
     assert not (tmp_path / "foreign").exists()
     assert [path.name for path in (tmp_path / "play/site/host_vars").iterdir()] == ["n2.yml"]
 
 
-def test_modules_of_the_collection_return_nothing_that_ansible_acts_upon(tmp_path: Path) -> None:
+def test_module_results_contain_no_ansible_keys(tmp_path: Path) -> None:
     sent = {"ansible_facts": {"report_path": "/x"}, "ansible_stats": {"data": {"forged": "artifact"}, "per_host": False, "aggregate": False},
             "add_host": {"host_name": "forged", "groups": []}}
-    hosts = Hosts(tmp_path / "play", {"n1": {"device_info": looked(device(0, "10.0.0.1"), **sent)}})
+    hosts = Hosts(tmp_path / "play", {"n1": {"device_info": device_info_answer(device(0, "10.0.0.1"), **sent)}})
     play = [{"hosts": "npu", "gather_facts": False, "tasks": [
         {"hccn.cluster.device_info": {}, "register": "npus"},
         {"ansible.builtin.debug": {"msg": "facts {{ ansible_facts.keys() | list }}, {{ report_path | default('no path') }}, {{ groups['all'] | join(' ') }}, "
                                           "{{ npus.keys() | list | sort | join(' ') }}"}}]}]
-    code, said = hosts.play(play, ANSIBLE_SHOW_CUSTOM_STATS="true")
-    assert code == 0, said
-    assert "facts [], no path, n1, changed devices dialect failed measurements product side_effects" in said
-    assert "artifact" not in said and "CUSTOM STATS" not in said
+    code, output = hosts.play(play, ANSIBLE_SHOW_CUSTOM_STATS="true")
+    assert code == 0, output
+    assert "facts [], no path, n1, changed devices dialect failed measurements product side_effects" in output
+    assert "artifact" not in output and "CUSTOM STATS" not in output
 
 
-def test_defaults_check_mode_and_diff_reach_the_module(tmp_path: Path) -> None:
-    """The defaults of the action group, check mode, diff and no_log as without an action plugin."""
+def test_defaults_check_mode_and_diff_reach_modules(tmp_path: Path) -> None:
+    """The defaults of the action group, check mode, diff and no_log work as without an action plugin."""
     conf = tmp_path / "hccn.conf"
     conf.write_text("address_0=10.0.0.1\n")
     hosts = Hosts(tmp_path / "play", {"n1": {}})
@@ -152,35 +152,35 @@ def test_defaults_check_mode_and_diff_reach_the_module(tmp_path: Path) -> None:
                         "diff": True, "register": "found", "timeout": 60},
                        {"ansible.builtin.debug": {"msg": "{{ found }}"}},
                        {"hccn.cluster.device_info": {"fail_on": "none"}, "no_log": True, "ignore_errors": True}]}]
-    code, said = hosts.play(play)
-    assert code == 0, said
-    assert "+netmask_0=255.255.0.0" in said
-    assert "the output has been hidden" in said
+    code, output = hosts.play(play)
+    assert code == 0, output
+    assert "+netmask_0=255.255.0.0" in output
+    assert "the output has been hidden" in output
     assert conf.read_text() == "address_0=10.0.0.1\n"
 
 
 EVIL = "{{ lookup('ansible.builtin.pipe', 'touch %s') }}"
 
 
-def test_the_name_of_a_switch_is_no_code(tmp_path: Path) -> None:
+def test_switch_name_is_not_evaluated(tmp_path: Path) -> None:
     evil = EVIL % (tmp_path / "owned")
     neighbour = {"system_name": evil, "chassis": None, "port": "1/1"}
     hosts = Hosts(tmp_path / "play", {
-        f"n{number}": {"device_info-address-link-lldp-processes-speed": looked(device(0, f"10.0.{number}.1", lldp=(
+        f"n{number}": {"device_info-address-link-lldp-processes-speed": device_info_answer(device(0, f"10.0.{number}.1", lldp=(
             neighbour if number == 1 else {**neighbour, "system_name": f"leaf-{number % 2}"})))} for number in (1, 2, 3, 4)},
         check_fabric_plan="leaves", check_fabric_plan_only=True)
-    code, said = hosts.play("check_fabric")
-    assert "n1: not used, since Ansible could run it as code: devices[0].lldp.system_name" in said
-    assert "pipe" not in said
+    code, output = hosts.play("check_fabric")
+    assert "n1: not used, since Ansible could run it as code: devices[0].lldp.system_name" in output
+    assert "pipe" not in output
     assert not (tmp_path / "owned").exists()
 
 
-def test_what_plugins_return_is_data(tmp_path: Path) -> None:
-    """Through set_fact, hostvars and debug, on every supported ansible-core."""
+def test_plugin_results_are_not_evaluated(tmp_path: Path) -> None:
+    """Check results that pass through set_fact, hostvars and debug, on every supported ansible-core."""
     evil = EVIL % (tmp_path / "owned")
     record = {"kind": "rdma", "id": "r/1/forward/0", "status": "failed", "source": {"host": "n1", "device": 0}, "target": {"host": "n2", "device": 0},
               "error": {"code": "x", "message": evil}, "context": {}}
-    hosts = Hosts(tmp_path / "play", {"n1": {"device_info": {**looked(), "msg": evil}}})
+    hosts = Hosts(tmp_path / "play", {"n1": {"device_info": {**device_info_answer(), "msg": evil}}})
     (tmp_path / "records.json").write_text(json.dumps([record]))
     (tmp_path / "said.json").write_text(json.dumps({"message": evil}))
     read = "lookup('ansible.builtin.file', '%s') | from_json"
@@ -190,32 +190,32 @@ def test_what_plugins_return_is_data(tmp_path: Path) -> None:
         {"hccn.cluster.device_info": {}, "register": "npus"},
         {"ansible.builtin.set_fact": {"answer": "{{ npus.msg }}",
                                       "first": f"{{{{ {read % (tmp_path / 'records.json')} | hccn.cluster.diagnose }}}}",
-                                      "second": f"{{{{ ({read % (tmp_path / 'said.json')}).message | hccn.cluster.printable }}}}",
+                                      "second": f"{{{{ ({read % (tmp_path / 'output.json')}).message | hccn.cluster.printable }}}}",
                                       "third": "{{ judged.verdicts }}"}},
         {"ansible.builtin.set_fact": {"again": "{{ hostvars['n1'].first }}", "more": "{{ hostvars['n1'].second }}", "last": "{{ third }}",
                                       "answered": "{{ hostvars['n1'].answer }}"}},
         {"ansible.builtin.debug": {"msg": "{{ [again, more, last, answered] }}"}}]}]
-    code, said = hosts.play(play)
-    assert code == 0, said
-    assert said.split("TASK [ansible.builtin.debug]" if "TASK [ansible.builtin.debug]" in said else "TASK [debug]")[-1].count("touch") >= 4
+    code, output = hosts.play(play)
+    assert code == 0, output
+    assert output.split("TASK [ansible.builtin.debug]" if "TASK [ansible.builtin.debug]" in output else "TASK [debug]")[-1].count("touch") >= 4
     assert not (tmp_path / "owned").exists()
 
 
 def rdma(source: str, target: str, rate: float = 190.0, name: str = "", **more: Any) -> dict[str, Any]:
-    """A record of one pair, as a host returns it."""
+    """Return a record of one pair, as a host returns it."""
     return {"schema": "hccn.cluster/measurement/1", "id": f"r/{name or source + '-' + target}/forward/0", "kind": "rdma", "status": "ok", "operation": "write",
             "measure": "bandwidth", "source": {"host": source, "device": 0}, "target": {"host": target, "device": 0}, "context": {},
             "samples": [{"size_bytes": 65536, "bandwidth_gbit_s": rate}], **more}
 
 
 def verdict(host: str) -> dict[str, Any]:
-    """A verdict that a host made up."""
+    """Return a forged verdict."""
     return {"schema": "hccn.cluster/measurement/1", "id": f"r/verdict/{host}", "kind": "verdict", "status": "failed", "source": {"host": host},
             "samples": [{"class": "failed", "message": "forged", "evidence": [f"{host} npu 0 to n3 npu 0: forged"]}]}
 
 
-def test_a_host_does_not_judge_the_others(tmp_path: Path) -> None:
-    """n1 sends records and verdicts of others through check_fabric, and takes the id of an honest record."""
+def test_host_cannot_affect_verdicts_of_others(tmp_path: Path) -> None:
+    """n1 sends records and verdicts of other hosts through check_fabric, and reuses the id of a genuine record."""
     names = ["n1", "n2", "n3", "n4"]
     broken = {"status": "failed", "samples": [], "error": {"code": "link_down", "message": "forged"}}
     honest = {name: [rdma(name, other) for other in names if other != name] for name in names}
@@ -226,14 +226,15 @@ def test_a_host_does_not_judge_the_others(tmp_path: Path) -> None:
         started = {**ANSWERED, "run_id": "r", "state": "running", "progress": {}, "measurements": []}
         done = {**ANSWERED, "run_id": "r", "state": "finished", "alive": False, "progress": {}, "fabric": None,
                 "measurements": honest[name] + (forged if name == "n1" else [])}
-        answers[name] = {"device_info-address-link-lldp-processes-speed": looked(device(0, f"10.0.{number}.1")), "rdma_perf": started, "rdma_perf_info": done}
+        answers[name] = {"device_info-address-link-lldp-processes-speed": device_info_answer(device(0, f"10.0.{number}.1")),
+                         "rdma_perf": started, "rdma_perf_info": done}
     hosts = Hosts(tmp_path / "play", answers, check_fabric_confirm=False, check_fabric_plan="pairs",
                   check_fabric_pairs=[[one, other] for one in names for other in names if one != other])
     (tmp_path / "play/ansible.cfg").write_text("[defaults]\n")
-    code, said = hosts.play("check_fabric", ANSIBLE_CALLBACKS_ENABLED="hccn.cluster.results", HCCN_RESULTS_PATH=str(tmp_path / "history"))
-    assert code == 0, said
-    assert [f"{name}: good" in said for name in names] == [True] * 4
-    assert "n1 returned 6 records in the name of all, n2, the controller" in said or "n1 returned 6 records in the name of n2, the controller" in said
+    code, output = hosts.play("check_fabric", ANSIBLE_CALLBACKS_ENABLED="hccn.cluster.results", HCCN_RESULTS_PATH=str(tmp_path / "history"))
+    assert code == 0, output
+    assert [f"{name}: good" in output for name in names] == [True] * 4
+    assert "n1 returned 6 records in the name of all, n2, the controller" in output or "n1 returned 6 records in the name of n2, the controller" in output
     (path,) = (tmp_path / "history").rglob("*.jsonl")
     lines = [json.loads(line) for line in path.read_text().splitlines()]
     assert sorted(line["source"]["host"] for line in lines if line.get("kind") == "verdict") == names

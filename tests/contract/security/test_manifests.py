@@ -1,4 +1,4 @@
-"""Manifests of jobs from hostile variables: what runs in a pod are words around a script of our own, and what Kubernetes would expand stays."""
+"""Check manifests of jobs from hostile variables: the values stay single arguments of the collection's script, and Kubernetes expands none of them."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ def bad(words: list[str]) -> list[str]:
     script = words[2] if words[:2] == ["/bin/sh", "-c"] else ""
     found = ["in a script"] if MARK in script else []
     found += ["an option" for word in words[1:] if MARK in word and word.startswith("-")]
-    # Kubernetes expands $(NAME) in commands, and takes $$ for a dollar sign.
+    # Kubernetes expands $(NAME) in commands and replaces $$ with a dollar sign.
     return found + ["expanded" for word in words if "$(" in word.replace("$$", "") and MARK in word]
 
 
 @pytest.mark.parametrize("plan", [volcano.planned, mpi.planned], ids=["volcano", "mpijob"])
-def test_words_stay_words(plan: Any) -> None:
+def test_values_stay_single_arguments(plan: Any) -> None:
     names = [place for place in texts_in(JOB) if place[1:] != (":key",)]
     seen, found = 0, []
     for mpirun in ("mpich", "openmpi"):

@@ -1,6 +1,7 @@
-"""Whole playbooks over hosts of which one sends an odd answer: the others end as without it, and nothing of the answer becomes code, a path or markup.
+"""Check whole playbooks on hosts of which one sends a mutated answer: the results of the others do not change, and nothing of the answer becomes code, a path
+or markup.
 
-HCCN_ODD_PLAYS: plays for each playbook; HCCN_ODD_SEED: other ones; HCCN_CORES=2.16.14,2.21.5: on these releases of ansible-core as well
+HCCN_ODD_PLAYS: number of runs for each playbook; HCCN_ODD_SEED: seed of the mutations; HCCN_CORES=2.16.14,2.21.5: also run on these releases of ansible-core
 (``make test-odd-host``), in environments that tests/lab/versions/cores.py makes.
 """
 
@@ -41,17 +42,17 @@ ANSWERS: Mapping[str, list[str]] = {
     "bring_up": ["device_info-nothing", "device_info-address-gateway-health-link-mtu-netdetect-speed-tls-versions", "hccn_conf", "device_tls"],
     "rank_table": ["device_info-address-super_pod", "stat"],
 }
-"""The answers that a playbook gets of a host."""
+"""The answers that each playbook gets from a host."""
 
 VERDICT = {"check_fabric": r"\b{host}: (\w+)\.", "bring_up": r"\b({host}: \d+ NPUs \(\w+\), \d+ links up, TLS on \d+)",
            "rank_table": r"\b{host} +: ok=\d+ +changed=(\d+)"}
-"""What a host comes to."""
+"""The possible classes of a host."""
 
 VERSIONS = yaml.safe_load((ROOT / "tests/lab/versions/versions.yml").read_text())
 
 
-class Ended(NamedTuple):
-    """Of a play: exit status, what it said, what was done to the answer, and the class of each host by the conclusion."""
+class PlaybookRun(NamedTuple):
+    """A completed run: exit status, output, the mutation of the answer, and the class of each host by the conclusion."""
 
     code: int
     output: str
@@ -63,8 +64,8 @@ class Ended(NamedTuple):
         return recap is None or recap.groups() != ("0", "0") or self.classes.get(host) != "good"
 
     def verdict(self, playbook: str, host: str) -> str | None:
-        said = re.findall(VERDICT[playbook].format(host=host), self.output)
-        return said[-1] if said else None
+        classes = re.findall(VERDICT[playbook].format(host=host), self.output)
+        return classes[-1] if classes else None
 
 
 @pytest.fixture(scope="module")
@@ -90,11 +91,11 @@ def binaries(request: pytest.FixtureRequest) -> Path:
     return cores.core(request.param, here[next(version for version in ("3.12", *supported) if version in here)]) / "bin"
 
 
-def play(site: Path, binaries: Path, place: Path, playbook: str, odd: Mapping[str, Any]) -> Ended:
+def play(site: Path, binaries: Path, place: Path, playbook: str, odd: Mapping[str, Any]) -> PlaybookRun:
     for name in ("home", "tmp", "work"):
         (place / name).mkdir(parents=True)
     with tempfile.TemporaryDirectory(prefix="odd-") as short:
-        # ansible-core 2.21 makes a socket below TMPDIR, whose path may have 107 bytes.
+        # ansible-core 2.21 creates a socket below TMPDIR. Its path is limited to 107 bytes.
         temporary = Path(short) / "tmp"
         temporary.symlink_to(place / "tmp")
         environment = ansible_environment(
@@ -106,22 +107,22 @@ def play(site: Path, binaries: Path, place: Path, playbook: str, odd: Mapping[st
                               stdin=subprocess.DEVNULL, capture_output=True, timeout=240)
     mutations = place / "mutations"
     output = re.sub(r"\n {8}", " ", (done.stdout + done.stderr).decode("utf-8", "replace"))
-    return Ended(done.returncode, output, mutations.read_text() if mutations.exists() else "", concluded(place / "history"))
+    return PlaybookRun(done.returncode, output, mutations.read_text() if mutations.exists() else "", concluded(place / "history"))
 
 
 def concluded(history: Path) -> dict[str, str]:
-    """The class of each host, by the conclusion that the one run of a history has kept."""
+    """Return the class of each host by the conclusion in the only run of a history."""
     (path,) = history.glob("*/*/*/*.jsonl")
     (sample,) = [record["samples"][0] for record in map(json.loads, path.read_text().splitlines()) if record.get("kind") == "conclusion"]
     return {host: name for name, hosts in sample["hosts"].items() for host in hosts}
 
 
 @pytest.fixture(scope="module")
-def sound(site: Path, binaries: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Ended]:
-    """The same play without a mutation, made once."""
-    made: dict[str, Ended] = {}
+def sound(site: Path, binaries: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], PlaybookRun]:
+    """Return a function that runs a playbook without a mutation, once for all tests."""
+    made: dict[str, PlaybookRun] = {}
 
-    def of(playbook: str) -> Ended:
+    def of(playbook: str) -> PlaybookRun:
         if playbook not in made:
             made[playbook] = play(site, binaries, tmp_path_factory.mktemp(playbook) / "place", playbook, {"host": "", "module": "", "seed": 0, "others": []})
             assert made[playbook].code == 0, made[playbook].output[-3000:]
@@ -134,33 +135,33 @@ def sound(site: Path, binaries: Path, tmp_path_factory: pytest.TempPathFactory) 
 
 @pytest.mark.parametrize("number", range(PLAYS))
 @pytest.mark.parametrize("playbook", list(ANSWERS))
-def test_the_others_end_as_without_it(site: Path, binaries: Path, sound: Callable[[str], Ended], tmp_path: Path, playbook: str, number: int) -> None:
+def test_other_hosts_are_not_affected(site: Path, binaries: Path, sound: Callable[[str], PlaybookRun], tmp_path: Path, playbook: str, number: int) -> None:
     generator = random.Random(f"{SEED} {playbook} {number}")  # noqa: S311
     odd = {"host": generator.choice(HOSTS), "module": ANSWERS[playbook][number % len(ANSWERS[playbook])], "seed": generator.randrange(10**9), "others": HOSTS}
     before = outside()
     ended = play(site, binaries, tmp_path / "place", playbook, odd)
-    said = f"{odd}: {ended.done}exit {ended.code}\n{ended.output[-6000:]}"
-    assert ended.done, f"the answer was asked for\n{said}"
-    assert "Traceback" not in ended.output, said
+    details = f"{odd}: {ended.done}exit {ended.code}\n{ended.output[-6000:]}"
+    assert ended.done, f"no answer was mutated\n{details}"
+    assert "Traceback" not in ended.output, details
     usual = sound(playbook)
     others = [host for host in HOSTS if host != odd["host"]]
-    # A table of all hosts is not made without one of them, and then it says which.
+    # A table of all hosts cannot be made without the odd host; the error names that host.
     if playbook == "rank_table" and ended.code:
-        assert re.search(rf"(?:cannot be in the rank table|not written): .*\b{odd['host']}\b", ended.output) or ended.failed(odd["host"]), said
+        assert re.search(rf"(?:cannot be in the rank table|not written): .*\b{odd['host']}\b", ended.output) or ended.failed(odd["host"]), details
     else:
-        assert {host: ended.verdict(playbook, host) for host in others} == {host: usual.verdict(playbook, host) for host in others}, said
-        assert [host for host in others if ended.failed(host)] == [], said
-        assert ended.code == usual.code or ended.failed(odd["host"]), said
-    assert (canaries(tmp_path), outside() - before) == ([], set()), said
-    assert sorted(path.name for path in (tmp_path / "place/work").iterdir()) == [], said
+        assert {host: ended.verdict(playbook, host) for host in others} == {host: usual.verdict(playbook, host) for host in others}, details
+        assert [host for host in others if ended.failed(host)] == [], details
+        assert ended.code == usual.code or ended.failed(odd["host"]), details
+    assert (canaries(tmp_path), outside() - before) == ([], set()), details
+    assert sorted(path.name for path in (tmp_path / "place/work").iterdir()) == [], details
 
 
 FACTS = {"check_fabric_plan": MARK, "hccn_fail_on": MARK, "check_fabric_relative_floor": 0.0001, "report_path": f"/tmp/{CANARY}",
          "quarantine_command": ["touch", CANARY], "hccn_hosts": MARK}
 
 
-def test_facts_of_an_answer_are_no_options(site: Path, binaries: Path, sound: Callable[[str], Ended], tmp_path: Path) -> None:
-    """Those of the first host count most: its variables are those of all tasks that run once."""
+def test_facts_do_not_become_options(site: Path, binaries: Path, sound: Callable[[str], PlaybookRun], tmp_path: Path) -> None:
+    """Check facts from the first host, whose variables apply to all tasks with run_once."""
     ended = play(site, binaries, tmp_path / "place", "check_fabric", {"host": HOSTS[0], "module": ANSWERS["check_fabric"][0], "facts": FACTS})
     usual = sound("check_fabric")
     assert (ended.code, ended.done) == (usual.code, "carries more\n"), ended.output[-3000:]
@@ -168,8 +169,8 @@ def test_facts_of_an_answer_are_no_options(site: Path, binaries: Path, sound: Ca
     assert (canaries(tmp_path), MARK in ended.output) == ([], False), ended.output[-3000:]
 
 
-def test_forged_records_reach_neither_verdict_nor_history(site: Path, binaries: Path, sound: Callable[[str], Ended], tmp_path: Path) -> None:
-    """Records of another host, and verdicts, in the answer of a host."""
+def test_forged_records_are_dropped(site: Path, binaries: Path, sound: Callable[[str], PlaybookRun], tmp_path: Path) -> None:
+    """The answer of a host contains records of another host, and verdicts."""
     forged = {"schema": "hccn.cluster/measurement/1", "id": "forged/1", "kind": "rdma", "status": "failed", "source": {"host": HOSTS[1], "device": 0},
               "target": {"host": HOSTS[2], "device": 0}, "error": {"code": "x", "message": MARK}, "context": {"failed_end": "source"}}
     verdict = {"schema": "hccn.cluster/measurement/1", "id": "forged/2", "kind": "verdict", "status": "failed", "source": {"host": "all"},
@@ -185,14 +186,14 @@ def test_forged_records_reach_neither_verdict_nor_history(site: Path, binaries: 
 
 
 def canaries(folder: Path) -> list[str]:
-    """Files that an answer brought into being, here or where a path of it points."""
+    """Return files that an answer created, here or at its paths."""
     found = [path for path in folder.rglob("*") if CANARY in path.name or path.name == MARK]
     return [str(path) for path in [*found, Path("/tmp") / CANARY, ROOT / CANARY, ROOT.parent / CANARY] if path.exists() or path in found]
 
 
 def outside() -> set[str]:
-    """What lies where a play has nothing to write."""
-    # Other tests write into the folder of temporary files, where a checkout may be.
+    """Return the content of folders in which a run must not write."""
+    # Exclude the folder of temporary files: other tests write there, and the checkout may be below it.
     beside = [] if ROOT.parent == Path(tempfile.gettempdir()) else [ROOT.parent]
     return {str(path) for folder in (ROOT, *beside, ROOT / "playbooks", ROOT / "inventories", COLLECTION, COLLECTION / "playbooks")
             for path in folder.iterdir() if not path.name.startswith(".") and path.name not in ("__pycache__", "build", "history")}

@@ -1,4 +1,4 @@
-"""Every text that an option of a module takes, made from the argument specs: it reaches no shell, is no option of a tool, and writes no line of its own."""
+"""Pass hostile values to every text option of every module: none reaches a shell, becomes an option of a tool or adds a line to a file."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CLUSTERS = [{"cluster": 1, "role": "prefill", "host": "p", "device": 0, "ip_info
             {"cluster": 2, "role": "decode", "host": "d", "device": 0, "ip_infos": [{"ip": "192.0.2.2", "port": 26000}], "local_comm_res": ""}]
 NOWHERE = {"server": "127.0.0.1:1", "timeout": 1}
 NOT_MEANT = {("clusterd_fault_info", "server"), ("clusterd_job_info", "server"), ("clusterd_nic_switch", "server"), ("clusterd_rank_table_info", "server")}
-"""An address that gRPC looks up: no program gets it, and a name server that does not answer takes its time."""
+"""An address that gRPC resolves. No program receives it, and a name server that does not answer would delay the test."""
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +40,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def bases(site: Path) -> dict[str, list[dict[str, Any]]]:
-    """Calls that are well by themselves and come as far as to the tools."""
+    """Return valid calls that get as far as running tools."""
     device = {**tools(site / "n1"), "devices": ["0"], "timeout": 5}
     conf = {**device, "path": device["hccn_conf"], "create": True}
     del conf["hccn_conf"]
@@ -82,12 +82,12 @@ def bases(site: Path) -> dict[str, list[dict[str, Any]]]:
     }
 
 
-def test_every_module_has_its_calls(site: Path) -> None:
+def test_every_module_has_calls(site: Path) -> None:
     assert sorted(bases(site)) == hostile.modules()
 
 
 @pytest.mark.parametrize("name", hostile.modules())
-def test_texts_stay_values(name: str, site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hostile_texts_stay_values(name: str, site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(site / "work/deep")
     monkeypatch.setenv("HOME", str(site / "work/deep"))
     monkeypatch.setenv("TMPDIR", str(site / "work"))
@@ -105,7 +105,7 @@ def test_texts_stay_values(name: str, site: Path, monkeypatch: pytest.MonkeyPatc
                 children.argvs.clear()
                 try:
                     result = hostile.call(name, hostile.with_value(params, where, value), children, base.get(CHECK, False))
-                except Exception as error:  # a traceback for the operator
+                except Exception as error:  # the operator would see a traceback
                     if "\0" in value and "null" in str(error):
                         continue  # Python refuses it before the kernel sees it
                     bad.append(f"{where} = {value!r}: {type(error).__name__}: {error}")

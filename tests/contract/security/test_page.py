@@ -1,6 +1,6 @@
-"""The page of a run whose hosts, switches (LLDP) and errors have names that want to be a script, in headless Chromium: none runs, nothing is fetched.
+"""Show the page of a run with hostile names of hosts, switches (LLDP) and errors in headless Chromium: no script runs, and nothing is fetched.
 
-That no text becomes markup is asserted on the page's source by the unit tests of _report.
+The unit tests of _report check in the source of the page that no text becomes markup.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[chromium.Brows
         yield started
 
 
-def test_no_script_of_a_name_runs(browser: chromium.Browser, tmp_path: Path) -> None:
+def test_scripts_in_names_do_not_run(browser: chromium.Browser, tmp_path: Path) -> None:
     header = {"schema": "hccn.cluster/history/1", "run_id": TEXTS[0], "started_at": TEXTS[1], "playbook": TEXTS[2], "controller": TEXTS[3]}
     run = Run(RunFile(tmp_path / "2026/01/20260102T030405Z-1a2b3c4d.jsonl", "20260102T030405Z-1a2b3c4d", "20260102T030405Z", part=False), header, records(),
               [{"event": "failed", "host": text, "task": text, "message": text} for text in TEXTS], {"end": True, "hosts": {text: {} for text in TEXTS}})
@@ -61,7 +61,7 @@ def test_no_script_of_a_name_runs(browser: chromium.Browser, tmp_path: Path) -> 
     browser.screen(1280, 800, False)
     browser.scripts(True)
     browser.open(path)
-    # Everything is there, has been pointed at and clicked on; and it is text.
+    # Everything is displayed, and has received pointer and click events, and is plain text.
     browser.value("document.querySelectorAll('details').forEach((e) => { e.open = true; })")
     browser.value("document.querySelectorAll('*').forEach((e) => { e.dispatchEvent(new MouseEvent('mouseover', {bubbles: true})); })")
     assert browser.value("document.body.innerText.includes('<img src=x onerror=')")
@@ -70,6 +70,6 @@ def test_no_script_of_a_name_runs(browser: chromium.Browser, tmp_path: Path) -> 
     assert browser.value(f"document.querySelectorAll({strange!r}).length") == 0
     assert browser.value("document.querySelectorAll('script').length") == 2
     assert browser.value("performance.getEntriesByType('resource').filter((e) => !e.name.startsWith('data:')).length") == 0
-    # What the page forbids itself holds, too: a script that is put there by hand does not run either.
+    # The page's own policy works, too: a script that is added afterwards does not run.
     browser.value("(() => { const s = document.createElement('script'); s.textContent = 'window.pwned = 2'; document.body.append(s); })()")
     assert browser.value("typeof window.pwned") == "undefined"

@@ -1,4 +1,4 @@
-"""What the sources may not hold: other ways to a process than the one, code made of text, tasks for a shell; and what bandit and pip-audit say."""
+"""Check the sources: processes start in one place only, no code is made from text, no task uses a shell, and bandit and pip-audit find nothing new."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ KNOWN = {
     ("plugin_utils/_report/charts.py", "B704"): "markup of its own around text that is escaped: test_page.py and the unit tests of _report",
     ("plugin_utils/_report/html.py", "B704"): "markup of its own around text that is escaped: test_page.py and the unit tests of _report",
 }
-"""What bandit finds (from medium severity) and why it stands."""
+"""What bandit finds (from medium severity), with the reason why it is accepted."""
 
 
 def sources() -> list[Path]:
@@ -47,7 +47,7 @@ def tree(path: Path) -> ast.Module:
 
 @functools.cache
 def names(path: Path) -> set[str]:
-    """Modules that are imported, functions of os and yaml, and built-in functions that are called."""
+    """Return the imported modules, the used functions of os and yaml, and the names of called functions."""
     found: set[str] = set()
     for one in ast.walk(tree(path)):
         if isinstance(one, ast.Import):
@@ -61,8 +61,8 @@ def names(path: Path) -> set[str]:
     return found
 
 
-def test_one_way_to_a_process() -> None:
-    """The only places that start one take lists of words; a shell is never asked for."""
+def test_processes_start_in_one_place() -> None:
+    """The only files that start processes pass lists of arguments, never a command for a shell."""
     found = {str(path.relative_to(PLUGINS)): names(path) for path in sources()}
     assert {path for path, used in found.items() if used & STARTS} == PROCESSES
     assert {path for path, used in found.items() if "os.fork" in used} == FORKS
@@ -72,18 +72,18 @@ def test_one_way_to_a_process() -> None:
     assert shells == []
 
 
-def test_no_code_made_of_text() -> None:
+def test_no_code_from_text() -> None:
     found = {str(path.relative_to(PLUGINS)): names(path) for path in sources()}
     assert {path: used & ({f"{name}()" for name in CODE} | UNSAFE) for path, used in found.items()
             if used & ({f"{name}()" for name in CODE} | UNSAFE)} == {}
     assert {path for path, used in found.items() if used & {"yaml.load", "yaml.unsafe_load", "yaml.full_load"}} == set()
 
 
-class Loose(yaml.SafeLoader):
-    """Takes !unsafe and !vault for what they stand before."""
+class TagIgnoringLoader(yaml.SafeLoader):
+    """Reads the value behind a tag such as !unsafe or !vault."""
 
 
-Loose.add_multi_constructor("!", lambda loader, _suffix, one: loader.construct_scalar(one) if isinstance(one, yaml.ScalarNode) else None)
+TagIgnoringLoader.add_multi_constructor("!", lambda loader, _suffix, one: loader.construct_scalar(one) if isinstance(one, yaml.ScalarNode) else None)
 
 
 def tasks(entries: object) -> list[dict[str, object]]:
@@ -96,10 +96,10 @@ def tasks(entries: object) -> list[dict[str, object]]:
     return found
 
 
-def test_no_task_for_a_shell() -> None:
-    """A command is a list of words (argv)."""
+def test_no_task_uses_a_shell() -> None:
+    """A command is a list of arguments (argv)."""
     files = [path for folder in (COLLECTION / "roles", COLLECTION / "playbooks", ROOT / "roles", ROOT / "playbooks") for path in folder.rglob("*.yml")]
-    used = [(path.name, task[name]) for path in files for task in tasks(yaml.load(path.read_text(), Loose))
+    used = [(path.name, task[name]) for path in files for task in tasks(yaml.load(path.read_text(), TagIgnoringLoader))
             for name in task if str(name).rpartition(".")[2] in TASKS]
     assert len(files) > 100
     assert [name for name, options in used if not isinstance(options, dict) or "argv" not in options] == []
@@ -120,7 +120,7 @@ def test_bandit() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("requirements", ["requirements.txt", "requirements-clusterd.txt"])
 def test_pip_audit(requirements: str) -> None:
-    """The few packages that the collection itself takes, with the versions of this environment's list."""
+    """Check the few packages that the collection requires, in the pinned versions."""
     if importlib.util.find_spec("pip_audit") is None:
         skip("pip-audit")
     done = subprocess.run([sys.executable, "-m", "pip_audit", "--no-deps", "--disable-pip", "--progress-spinner", "off", "--timeout", "10", "--format", "json",

@@ -181,7 +181,7 @@ def killed(awx: Controller) -> Outcome:
     def kill() -> None:
         until(lambda: [words for words in awx.running().values() if "-roce_test ib_write_bw" in words])
         playbooks = [pid for pid, words in processes(str(awx.place / "job103")).items() if "bin/ansible-playbook " in words]
-        os.kill(kernel.eldest(playbooks), signal.SIGKILL)  # the others are its workers
+        os.kill(kernel.oldest_ancestor(playbooks), signal.SIGKILL)  # the others are its workers
 
     return awx.run(awx.job(103, "check_fabric", variables=answers("check_fabric")), kill)
 

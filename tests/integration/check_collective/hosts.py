@@ -49,7 +49,7 @@ class Call:
 
     def kill(self) -> None:
         """The module, and nothing that it has started: its guard is called the same."""
-        module = kernel.eldest(pid for name in self._lab.hosts for pid, argv in self._lab.processes(name).items() if argv[-1] == MODULE)
+        module = kernel.oldest_ancestor(pid for name in self._lab.hosts for pid, argv in self._lab.processes(name).items() if argv[-1] == MODULE)
         started = kernel.start_time(module)
         assert started is not None
         kernel.end(module, started)

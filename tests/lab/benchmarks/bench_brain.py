@@ -1,6 +1,6 @@
-"""The fabric check on simulated fabrics, over all seeds and sizes. ``make simulate`` prints the same table without pytest.
+"""Benchmark the plans and the diagnosis of the fabric check on simulated fabrics, over all seeds and sizes.
 
-HCCN_TRIALS shortens it: the number of seeds.
+HCCN_TRIALS limits the number of seeds. ``make simulate`` prints the same table without pytest.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import pytest
 from tests.lab.fabric_simulation.__main__ import rows
 
 
-def test_the_table(capsys: pytest.CaptureFixture[str]) -> None:
+def test_all_checks_pass(capsys: pytest.CaptureFixture[str]) -> None:
     fresh = secrets.randbelow(10**9)
     bad = []
     with capsys.disabled():

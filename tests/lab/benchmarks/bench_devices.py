@@ -1,6 +1,6 @@
-"""What reading and bringing up devices costs: ratios of two things measured in one run, against a reference that stands here.
+"""Measure the cost of reading and bringing up devices, as ratios of two values from one run, and compare them with the references in this file.
 
-`make bench` prints the table. Times are never asserted by `make test`: machines are noisy. Counts (calls, events) are exact.
+`make bench` prints the table. `make test` does not assert times, because machines are noisy. Counts (calls, events) are exact.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ TOOL_SECONDS = 0.3
 TOPICS = [topic for topic in read.DEFAULT_TOPICS if topic != "tls"]
 
 MOST_WALL_FOR_16_DEVICES = 1.6
-"""Against one device: the devices are read side by side."""
+"""Ratio to one device: the devices are read in parallel."""
 MOST_EVENTS_OF_BRING_UP = 12
-"""Runner events a host, argument checks included."""
+"""Runner events per host, including checks of arguments."""
 MOST_CPU_OF_BRING_UP = 1.3
-"""Controller CPU, against as many tasks of a module that does nothing."""
+"""CPU of the controller, as a ratio to the same number of tasks of a module that does nothing."""
 
 TOOL = """#!/bin/sh
 echo "$*" >>%s
@@ -43,7 +43,7 @@ echo "$out"
 
 
 def host(folder: Path, devices: int) -> dict[str, object]:
-    """Tools of a host whose hccn_tool takes TOOL_SECONDS a call, and is no Python program, so that the calls and not their start are measured."""
+    """Return the tools of a host whose hccn_tool takes TOOL_SECONDS per call. It is a shell script, so that the start of Python is not measured."""
     (folder / "hccn_tool").write_text(TOOL % (folder / "calls", TOOL_SECONDS))
     chips = "".join(f"\\t{number}      0      {number}      Ascend 910B4\\n" for number in range(devices))
     (folder / "npu-smi").write_text(f"#!/bin/sh\necho smi >>{folder / 'calls'}\nprintf '\\tNPU ID      Chip ID      Chip Logic ID      Chip Name\\n{chips}'\n")
@@ -63,11 +63,11 @@ def wall(params: dict[str, object], repeat: int = 3) -> float:
     return min(times)
 
 
-def test_sixteen_devices_take_little_longer_than_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_time_of_sixteen_devices(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     one = wall({**host(tmp_path, 16), "devices": ["0"]})
     all_of_them = wall(host(tmp_path, 16))
     with capsys.disabled():
-        print(f"\ndevice_info, 5 topics, {TOOL_SECONDS} s a call: 1 device {one:.2f} s, 16 devices {all_of_them:.2f} s, ratio {all_of_them / one:.2f} "
+        print(f"\ndevice_info, 5 topics, {TOOL_SECONDS} s per call: 1 device {one:.2f} s, 16 devices {all_of_them:.2f} s, ratio {all_of_them / one:.2f} "
               f"(bound 1.00, reference {MOST_WALL_FOR_16_DEVICES})")
     assert all_of_them / one <= MOST_WALL_FOR_16_DEVICES
 
@@ -124,7 +124,7 @@ def cluster(folder: Path, hosts: int) -> Path:
 
 
 def play(folder: Path, inventory: Path, playbook: str) -> tuple[dict[str, int], float]:
-    """Events of each host of the inventory, and CPU seconds of ansible-playbook and all that it started."""
+    """Return the number of events of each host, and the CPU seconds of ansible-playbook and all its child processes."""
     env = ansible_environment(ANSIBLE_CALLBACK_PLUGINS=str(folder), ANSIBLE_CALLBACKS_ENABLED="events", BENCH_EVENTS=str(folder / "events.json"))
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     done = subprocess.run([ANSIBLE_PLAYBOOK, "-i", str(inventory), playbook], env=env, cwd=folder, check=False,
@@ -136,17 +136,17 @@ def play(folder: Path, inventory: Path, playbook: str) -> tuple[dict[str, int], 
     return events, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
-def test_bring_up_costs_few_events(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_events_of_bring_up(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     events, _cpu = play(tmp_path, cluster(tmp_path, 4), "hccn.cluster.bring_up")
     mean = sum(events.values()) / len(events)
     with capsys.disabled():
-        print(f"bring_up, 4 hosts: {mean:.2f} runner events a host ({max(events.values())} on the first, which runs what is run once, "
+        print(f"bring_up, 4 hosts: {mean:.2f} runner events per host ({max(events.values())} on the first, which runs the tasks with run_once, "
               f"{min(events.values())} on the others; reference {MOST_EVENTS_OF_BRING_UP})")
     assert mean <= MOST_EVENTS_OF_BRING_UP
 
 
-def test_bring_up_costs_little_more_than_doing_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Connection local: the modules' own CPU counts too, so the ratio is an upper bound for a controller whose modules run on hosts."""
+def test_cpu_of_bring_up(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """With the connection local, the modules' CPU counts too. The ratio is therefore an upper bound for a controller whose modules run on other hosts."""
     inventory = cluster(tmp_path, 4)
     events, _cpu = play(tmp_path, inventory, "hccn.cluster.bring_up")
     tasks = max(events.values())
@@ -154,6 +154,6 @@ def test_bring_up_costs_little_more_than_doing_nothing(tmp_path: Path, capsys: p
     bring_up = min(play(tmp_path, inventory, "hccn.cluster.bring_up")[1] for _ in range(3))
     nothing = min(play(tmp_path, inventory, str(tmp_path / "nothing.yml"))[1] for _ in range(3))
     with capsys.disabled():
-        print(f"bring_up: {bring_up:.2f} CPU-s of controller and modules together for 4 hosts, {nothing:.2f} for as many pings: ratio {bring_up / nothing:.2f} "
+        print(f"bring_up: {bring_up:.2f} CPU-s for controller and modules of 4 hosts, {nothing:.2f} for equally many pings: ratio {bring_up / nothing:.2f} "
               f"(reference {MOST_CPU_OF_BRING_UP})")
     assert bring_up / nothing <= MOST_CPU_OF_BRING_UP

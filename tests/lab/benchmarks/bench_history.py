@@ -1,6 +1,7 @@
-"""What the history costs: a million pair results read, the callback in a play of 64 hosts, kills at full size, a large page in a browser.
+"""Measure the cost of the history: reading a million pair results, the callback in a play with 64 hosts, killed writers at full size, and a large page in a
+browser.
 
-`make bench` prints the table. CPU seconds depend on the machine; as a reference stands beside them what this machine needs to parse the same bytes as JSON.
+`make bench` prints the table. CPU seconds depend on the machine, so the time to parse the same bytes as JSON is printed for comparison.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ print(len(found["points"]), time.process_time() - start, resource.getrusage(reso
 
 
 def history(folder: Path, rows: bool) -> None:
-    """A million results as rows of matrices, or as records of their own."""
+    """Write a million results as rows of matrices, or as single records."""
     noise = random.Random(1)  # noqa: S311
     names = [f"n{number}" for number in range(HOSTS)]
     for run in range(RUNS):
@@ -68,7 +69,7 @@ def history(folder: Path, rows: bool) -> None:
 
 
 @pytest.mark.parametrize("rows", [True, False])
-def test_a_million_results_and_the_trend_of_one_pair(tmp_path: Path, rows: bool, capsys: pytest.CaptureFixture[str]) -> None:
+def test_trend_of_a_pair_in_a_million_results(tmp_path: Path, rows: bool, capsys: pytest.CaptureFixture[str]) -> None:
     history(tmp_path, rows)
     env = {**os.environ, "PYTHONPATH": str(ROOT / "collections")}
     done = subprocess.run([sys.executable, "-c", SCAN, str(tmp_path)], env=env, check=True, capture_output=True, text=True, timeout=300)
@@ -133,7 +134,7 @@ TASKS = f"""
 """
 
 
-def test_the_callback_costs_little_of_a_play_of_64_hosts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_callback_cost_in_a_play_of_64_hosts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "callbacks").mkdir()
     (tmp_path / "callbacks/timed.py").write_text(TIMED)
     argv = command(tmp_path, TASKS, hosts=",".join(f"n{number}" for number in range(HOSTS)))
@@ -144,11 +145,11 @@ def test_the_callback_costs_little_of_a_play_of_64_hosts(tmp_path: Path, capsys:
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr
     spent = json.loads((tmp_path / "spent").read_text())
-    # Modules run here too, by connection local: what they need is no controller's, so it is measured beside and taken away.
+    # With the connection local, modules run on this machine, too. Their CPU time is measured separately and subtracted.
     everything = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     controller = everything - modules(tmp_path) * HOSTS * 6
     with capsys.disabled():
-        print(f"\ncallback in a play of {HOSTS} hosts, 6 tasks, 24 records a host: {spent:.2f} CPU-s of about {controller:.1f} of the controller "
+        print(f"\ncallback in a play of {HOSTS} hosts, 6 tasks, 24 records per host: {spent:.2f} of about {controller:.1f} CPU-s of the controller "
               f"({spent / controller:.1%}, reference {MOST_SHARE_OF_CALLBACK:.0%}; with the modules {everything:.1f})")
     kept = next((tmp_path / "history").rglob("*.jsonl")).read_bytes().count(b"\n")
     assert kept == HOSTS * 24 + 2
@@ -156,7 +157,7 @@ def test_the_callback_costs_little_of_a_play_of_64_hosts(tmp_path: Path, capsys:
 
 
 def modules(folder: Path) -> float:
-    """CPU seconds that the least module takes beside its controller: Python's start and its imports."""
+    """Return the CPU seconds of a minimal module: start of Python and imports."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     for _ in range(5):
         subprocess.run([sys.executable, "-c", "import ansible.module_utils.basic"], cwd=folder, check=True, timeout=60)
@@ -166,16 +167,16 @@ def modules(folder: Path) -> float:
 
 def test_kills_at_full_size(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     start = time.perf_counter()
-    told, runs = killed_writers(tmp_path, 16, 1000, seed=int(time.time()))
+    acknowledged, runs = killed_writers(tmp_path, 16, 1000, seed=int(time.time()))
     kept = {record["id"] for run in runs for record in run.records}
     with capsys.disabled():
-        print(f"\n16 writers of 1,000 records, {sum(run.file.part for run in runs)} of them killed: {len(told)} acknowledged, "
-              f"{len(told - kept)} of these lost, {len(kept - told)} read back beside them, {sum(run.bad_lines for run in runs)} torn lines, "
+        print(f"\n16 writers of 1,000 records, {sum(run.file.part for run in runs)} of them killed: {len(acknowledged)} acknowledged, "
+              f"{len(acknowledged - kept)} of these lost, {len(kept - acknowledged)} others read back, {sum(run.bad_lines for run in runs)} torn lines, "
               f"{time.perf_counter() - start:.1f} s")
-    assert told - kept == set()
+    assert acknowledged - kept == set()
 
 
-def test_a_large_page_is_shown_soon(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_time_to_show_a_large_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     chromium.install()
     shown = {count: pages.write(tmp_path / f"{count}.html", pages.page(count, with_history=True)) for count in (64, 512)}
     with chromium.browser(tmp_path) as browser, capsys.disabled():

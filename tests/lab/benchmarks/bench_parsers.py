@@ -1,6 +1,7 @@
-"""Does the time of a parser grow with its text, or with the square of it? Each parser reads a text, and one ten times as long.
+"""Check that the time of each parser grows linearly with its text: parse a text and one of ten times its length.
 
-Linear is 10 in this ratio, quadratic 100. What takes less than a hundredth of a second is told as such: the clock says nothing of it.
+The ratio is 10 for linear and 100 for quadratic time. Times below a hundredth of a second are printed without a ratio, because the clock is too coarse for
+them.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ UNSEEN = 0.01
 
 
 def seconds(call: Callable[[Any], Any], text: str) -> float:
-    """The best of three, of this process."""
+    """Return the CPU seconds of the fastest of three calls."""
     found = []
     for _time in range(3):
         start = time.process_time()
@@ -32,7 +33,7 @@ def seconds(call: Callable[[Any], Any], text: str) -> float:
     return min(found)
 
 
-def test_growth(capsys: pytest.CaptureFixture[str]) -> None:
+def test_time_grows_linearly(capsys: pytest.CaptureFixture[str]) -> None:
     every, worst = targets.seeds(), []
     with capsys.disabled():
         print()

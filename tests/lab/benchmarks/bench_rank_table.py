@@ -1,7 +1,7 @@
-"""What assembling, writing and checking rank tables costs: ratios of CPU seconds of one process, against references that stand here.
+"""Measure the cost of assembling, writing and checking rank tables, as ratios of CPU seconds of one process, and compare them with the references in this file.
 
-The cluster is a real inventory: an action of this benchmark runs in ansible-playbook, where it times what the action rank_table does, what
-reading the same variables and json.dumps of the same table take, and what a template with loops takes for it. `make bench` prints the table.
+The inventory is real. An action of this benchmark runs in ansible-playbook and measures the steps of the action rank_table, reading the same variables,
+json.dumps of the same table, and a template with loops that makes the same table. `make bench` prints the table.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from tests.lib.project import ROOT
 
 HOSTS, DEVICES = 1000, 16
 MOST_CPU_OF_WRITING = 3.0
-"""Reading, assembling and writing, against json.dumps(indent) of the table plus reading the hostvars."""
+"""Ratio of reading, assembling and writing to json.dumps(indent) of the table plus reading the hostvars."""
 LEAST_CPU_OF_A_TEMPLATE = 5.0
-"""A template with loops, against reading, assembling and writing."""
+"""Ratio of a template with loops to reading, assembling and writing."""
 MOST_CPU_OF_A_CHECK = 10.0
-"""A check of the text, against json.dumps(indent) of the table."""
+"""Ratio of a check of the text to json.dumps(indent) of the table."""
 MOST_RANKS, MOST_MEMORY_MIB = 65536, 2048
 
 ACTION = '''
@@ -95,7 +95,7 @@ PODS = """, "super_pod_list": [
   ]}{{ '' if loop.last else ',' }}
 {% endfor %}
 ]"""
-# What stands in the template for each product: version, more of a device, the list of super pods.
+# By product, the parts of the template that differ: version, additional keys of a device, list of super pods.
 PARTS = {"A2": ("1.0", "", ""), "A3": ("1.2", '"super_device_id": "{{ device.super_pod.sdid }}", ', PODS)}
 
 
@@ -123,7 +123,7 @@ def inventory(product: str) -> dict[str, object]:
 
 
 @pytest.mark.parametrize("product", ["A2", "A3"])
-def test_a_large_cluster(tmp_path: Path, capsys: pytest.CaptureFixture[str], product: str) -> None:
+def test_cost_of_a_large_cluster(tmp_path: Path, capsys: pytest.CaptureFixture[str], product: str) -> None:
     (tmp_path / "hosts.json").write_text(json.dumps(inventory(product)))
     for folder, text in (("action", ACTION), ("library", "# the action is all of it\n")):
         (tmp_path / folder).mkdir()
@@ -140,12 +140,12 @@ def test_a_large_cluster(tmp_path: Path, capsys: pytest.CaptureFixture[str], pro
     found = json.loads((tmp_path / "bench.json").read_text())
     assert (found["ranks"], found["problems"], found["same"]) == (HOSTS * DEVICES, 0, True)
     reference = found["dumping"] + found["reading"]
-    told = {name: f"{found[name]:.2f}" for name in ("reading", "writing", "checked", "dumping", "checking", "templating")}
+    shown = {name: f"{found[name]:.2f}" for name in ("reading", "writing", "checked", "dumping", "checking", "templating")}
     with capsys.disabled():
-        print(f"\nrank_table, {HOSTS} hosts x {DEVICES} {product}: {told['writing']} CPU-s to read, assemble and write ({told['checked']} with the check); "
-              f"json.dumps {told['dumping']} + reading {told['reading']}: ratio {found['writing'] / reference:.2f} (reference {MOST_CPU_OF_WRITING})")
-        print(f"  a template with loops {told['templating']} CPU-s: ratio {found['templating'] / found['writing']:.2f} (reference at least "
-              f"{LEAST_CPU_OF_A_TEMPLATE}); a check of the text {told['checking']}: ratio to json.dumps {found['checking'] / found['dumping']:.2f} "
+        print(f"\nrank_table, {HOSTS} hosts x {DEVICES} {product}: {shown['writing']} CPU-s to read, assemble and write ({shown['checked']} with the check); "
+              f"json.dumps {shown['dumping']} + reading {shown['reading']}: ratio {found['writing'] / reference:.2f} (reference {MOST_CPU_OF_WRITING})")
+        print(f"  a template with loops {shown['templating']} CPU-s: ratio {found['templating'] / found['writing']:.2f} (reference at least "
+              f"{LEAST_CPU_OF_A_TEMPLATE}); a check of the text {shown['checking']}: ratio to json.dumps {found['checking'] / found['dumping']:.2f} "
               f"(reference {MOST_CPU_OF_A_CHECK})")
     assert found["writing"] / reference <= MOST_CPU_OF_WRITING
     assert found["checking"] / found["dumping"] <= MOST_CPU_OF_A_CHECK
@@ -169,12 +169,12 @@ print(sum(len(server["device"]) for server in table["server_list"]), len(text), 
 """
 
 
-def test_the_largest_table(capsys: pytest.CaptureFixture[str]) -> None:
+def test_memory_of_the_largest_table(capsys: pytest.CaptureFixture[str]) -> None:
     env = {**ansible_environment(), "PYTHONPATH": str(ROOT / "collections")}
     done = subprocess.run([sys.executable, "-c", LARGEST], env=env, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     ranks, size, memory = map(int, done.stdout.split())
     with capsys.disabled():
-        print(f"{ranks} ranks assembled, written and checked: {size / 2 ** 20:.1f} MiB of text, {memory} MiB of memory at most (reference {MOST_MEMORY_MIB})")
+        print(f"{ranks} ranks assembled, written and checked: {size / 2 ** 20:.1f} MiB of text, {memory} MiB of memory (reference {MOST_MEMORY_MIB})")
     assert ranks == MOST_RANKS
     assert memory <= MOST_MEMORY_MIB

@@ -1,10 +1,13 @@
-"""What a thousand hosts cost the controller: CPU a host, memory, and how forks help. ``make bench-scale`` prints the tables and asserts that nothing grows
-faster than Ansible itself does with tasks that do nothing.
+"""Measure the cost of a thousand hosts on the controller: CPU per host, memory, and the effect of forks.
 
-Hosts of connection ``canned`` (tests/lab/benchmarks/null) take the modules and give prepared answers, so that all that is measured is the controller. What ssh
-costs beside it is measured on small hosts (tests/lab/testbed).
+``make bench-scale`` prints the tables. It fails if a playbook's cost per host grows faster with the number of hosts than the cost of Ansible tasks that do
+nothing.
 
-HCCN_SCALE_HOSTS=64,256,1000 and HCCN_SCALE_FORKS=4,16,64: other numbers; HCCN_SCALE_LAB: small hosts, 0 for none; HCCN_SCALE_OUT: a file for the figures.
+Hosts with the connection ``canned`` (tests/lab/benchmarks/null) return prepared answers, so that only the controller is measured. The additional cost of ssh is
+measured with testbed hosts (tests/lab/testbed).
+
+HCCN_SCALE_HOSTS=64,256,1000 and HCCN_SCALE_FORKS=4,16,64 set other numbers; HCCN_SCALE_LAB: number of testbed hosts, 0 for none; HCCN_SCALE_OUT: a file for the
+results.
 """
 
 from __future__ import annotations
@@ -36,25 +39,25 @@ LAB = int(os.environ.get("HCCN_SCALE_LAB", "256"))
 USUAL_FORKS, FORKS_HOSTS = 16, min(256, max(COUNTS))
 PLAYBOOKS = ("bring_up", "rank_table", "check_fabric")
 IDLE = "idle"
-"""A play whose tasks do nothing: what a task costs on a host is Ansible's own, and it grows with the hosts."""
+"""A play whose tasks do nothing. Its cost per host is Ansible's, which grows with the number of hosts."""
 MOST_GROWTH = 1.3
-"""CPU a host, of the most hosts against the fewest. What walks over all hosts from each of them makes it 10."""
+"""CPU per host with the largest number of hosts, as a ratio to the smallest. A task that iterates over all hosts on each host raises it to 10."""
 MOST_GROWTH_OF_IDLE = 1.1
-"""The same, as a multiple of what idle tasks grow."""
+"""The same ratio, as a multiple of the ratio of idle tasks."""
 MOST_MEMORY_MIB = 512
-"""With all workers; 16 of them and the controller held 441 MiB."""
+"""With all workers. 16 workers and the controller used 441 MiB."""
 MOST_OF_MEMORY = 0.75
-"""Of the memory with all workers, with the callback controller_memory against without it."""
+"""Ratio of the memory with all workers with the callback controller_memory to the memory without it."""
 PLAY_SECONDS = 7200
 NULL = ROOT / "tests/lab/benchmarks/null"
 RESULTS, MEMORY = "hccn.cluster.results", "hccn.cluster.controller_memory"
 SSH_ARGS = "-C -o ControlMaster=auto -o ControlPersist=30m -o ServerAliveInterval=15"
-"""As docs/howto/large_clusters.rst says."""
+"""The values are stated in docs/howto/large_clusters.rst."""
 FAILED = re.compile(r"(?:failed|unreachable)=[1-9]")
 
 
 class Cost(NamedTuple):
-    """Of one play: CPU seconds of the controller by task, memory of its process, of all its processes together, and seconds on the clock."""
+    """The cost of one play: CPU seconds of the controller by task, memory of its process and of all its processes, and wall-clock seconds."""
 
     playbook: str
     hosts: int
@@ -66,8 +69,8 @@ class Cost(NamedTuple):
     wall: float
 
     @property
-    def a_host(self) -> float:
-        """CPU milliseconds."""
+    def per_host(self) -> float:
+        """CPU milliseconds per host."""
         return 1000 * self.cpu / self.hosts
 
     def as_dict(self) -> dict[str, Any]:
@@ -76,20 +79,20 @@ class Cost(NamedTuple):
 
 
 @contextmanager
-def watched(process: subprocess.Popen[bytes]) -> Iterator[list[int]]:
-    """The most KiB that a process and its children hold together, shared pages counted once."""
-    most, over = [0], threading.Event()
+def peak_memory(process: subprocess.Popen[bytes]) -> Iterator[list[int]]:
+    """Yield the peak memory of a process and its children in KiB; shared pages count once."""
+    most, ended = [0], threading.Event()
 
-    def look() -> None:
-        while not over.wait(1.0):
+    def sample_memory() -> None:
+        while not ended.wait(1.0):
             most[0] = max(most[0], sum(map(_proportional, [process.pid, *_children(process.pid)])))
 
-    thread = threading.Thread(target=look)
+    thread = threading.Thread(target=sample_memory)
     thread.start()
     try:
         yield most
     finally:
-        over.set()
+        ended.set()
         thread.join()
 
 
@@ -118,7 +121,7 @@ def play(folder: Path, inventory: Path, playbook: str, hosts: int, forks: int, *
     start = time.monotonic()
     with (folder / f"{playbook}.log").open("w+b") as log:
         process = subprocess.Popen(argv, env=env, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT)
-        with watched(process) as most:
+        with peak_memory(process) as most:
             code = process.wait(PLAY_SECONDS)
         log.seek(0)
         output = log.read().decode("utf-8", "replace")
@@ -131,19 +134,19 @@ def play(folder: Path, inventory: Path, playbook: str, hosts: int, forks: int, *
     return Cost(playbook, hosts, forks, steps[-1]["cpu"], tasks, steps[-1]["rss_kib"] // 1024, most[0] // 1024, wall)
 
 
-def told(capsys: pytest.CaptureFixture[str], *lines: str) -> None:
+def print_lines(capsys: pytest.CaptureFixture[str], *lines: str) -> None:
     with capsys.disabled():
         print("", *lines, sep="\n", flush=True)
 
 
 def line(cost: Cost) -> str:
-    return (f"{cost.playbook:12} {cost.hosts:5} hosts, {cost.forks:3} forks: {cost.a_host:6.0f} ms of CPU a host, {cost.cpu:7.1f} s in all, {cost.wall:7.1f} s "
-            f"by the clock, {cost.main_mib:5} MiB the controller, {cost.all_mib:5} MiB with its workers")
+    return (f"{cost.playbook:12} {cost.hosts:5} hosts, {cost.forks:3} forks: {cost.per_host:6.0f} ms of CPU per host, {cost.cpu:7.1f} s total, "
+            f"{cost.wall:7.1f} s elapsed, {cost.main_mib:5} MiB for the controller, {cost.all_mib:5} MiB with its workers")
 
 
 @pytest.fixture(scope="module")
 def figures() -> Iterator[list[Cost]]:
-    """All that was measured; written down at the end where that is asked for."""
+    """Collect all results, and write them to HCCN_SCALE_OUT at the end if it is set."""
     found: list[Cost] = []
     yield found
     if "HCCN_SCALE_OUT" in os.environ:
@@ -171,8 +174,8 @@ def null(folder: Path, playbook: str, count: int, forks: int, **more: str) -> Co
 
 
 def side_by_side(cluster: Any, playbook: str) -> list[Cost]:
-    """What it costs on each number of hosts. On the fewer ones it runs over and over beside the most: a machine's pace may differ by half from one minute to
-    the next, and so all have the same of it."""
+    """Return the cost of a playbook for each number of hosts. The runs with fewer hosts repeat during the run with most hosts, because the speed of a machine
+    may change by half within a minute. This way, all runs see the same changes."""
     *fewer, largest = [(cluster(count), playbook, count, USUAL_FORKS) for count in COUNTS]  # made before anything is measured
     found: list[list[Cost]] = [[] for _play in fewer]
     with ThreadPoolExecutor(1) as pool:
@@ -180,7 +183,7 @@ def side_by_side(cluster: Any, playbook: str) -> list[Cost]:
         while not most.done():
             for smaller, costs in zip(fewer, found):
                 cost = null(*smaller)
-                if not costs or not most.done():  # what it had the machine to itself for is another figure
+                if not costs or not most.done():  # the cost of a run that has the machine to itself is not comparable
                     costs.append(cost)
     return [*map(mean, found), most.result()]
 
@@ -200,46 +203,47 @@ def idle(cluster: Any, figures: list[Cost]) -> list[Cost]:
 
 
 @pytest.mark.parametrize("playbook", PLAYBOOKS)
-def test_no_host_costs_more_for_there_being_others(
+def test_cost_per_host_does_not_grow(
         playbook: str, cluster: Any, idle: list[Cost], figures: list[Cost], capsys: pytest.CaptureFixture[str]) -> None:
     costs = side_by_side(cluster, playbook)
     figures += costs
     few, many = costs[0], costs[-1]
-    growth, idle_growth = many.a_host / few.a_host, idle[-1].a_host / idle[0].a_host
-    told(capsys, *map(line, (*idle, *costs)),
-         f"{playbook}: growth of CPU a host {growth:.2f} (reference {MOST_GROWTH}), of idle tasks {idle_growth:.2f} (at most {MOST_GROWTH_OF_IDLE} times it)",
-         *(f"    {1000 * few.tasks.get(name, 0) / few.hosts:6.1f} -> {1000 * cpu / many.hosts:6.1f} ms a host: {name}" for name, cpu in many.tasks.items()))
+    growth, idle_growth = many.per_host / few.per_host, idle[-1].per_host / idle[0].per_host
+    print_lines(capsys, *map(line, (*idle, *costs)),
+         f"{playbook}: growth of CPU per host {growth:.2f} (reference {MOST_GROWTH}), of idle tasks {idle_growth:.2f} (at most {MOST_GROWTH_OF_IDLE} times it)",
+         *(f"    {1000 * few.tasks.get(name, 0) / few.hosts:6.1f} -> {1000 * cpu / many.hosts:6.1f} ms per host: {name}" for name, cpu in many.tasks.items()))
     assert growth <= MOST_GROWTH
     assert growth <= MOST_GROWTH_OF_IDLE * idle_growth
     assert many.all_mib <= MOST_MEMORY_MIB
 
 
-def test_what_forks_are_worth(cluster: Any, figures: list[Cost], capsys: pytest.CaptureFixture[str]) -> None:
-    """Where hosts take no time, workers beyond the cores cost memory and win nothing."""
+def test_effect_of_forks(cluster: Any, figures: list[Cost], capsys: pytest.CaptureFixture[str]) -> None:
+    """If hosts answer at once, more workers than cores cost memory without being faster."""
     costs = [null(cluster(FORKS_HOSTS), "rank_table", FORKS_HOSTS, forks) for forks in FORKS]
     figures += costs
-    told(capsys, *map(line, costs))
+    print_lines(capsys, *map(line, costs))
 
 
-def test_what_controller_memory_is_worth(cluster: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    """Of the memory that 16 workers and the controller hold, and of the CPU."""
+def test_effect_of_controller_memory(cluster: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    """Compare memory of 16 workers and the controller, and the CPU, with and without the callback."""
     saving = null(cluster(FORKS_HOSTS), "bring_up", FORKS_HOSTS, USUAL_FORKS)
     usual = null(cluster(FORKS_HOSTS), "bring_up", FORKS_HOSTS, USUAL_FORKS, ANSIBLE_CALLBACKS_ENABLED=f"costs,{RESULTS}")
-    told(capsys, f"{line(saving)}, with controller_memory", f"{line(usual)}, without")
+    print_lines(capsys, f"{line(saving)}, with controller_memory", f"{line(usual)}, without")
     assert saving.all_mib / usual.all_mib <= MOST_OF_MEMORY
 
 
 if LAB:
-    def test_small_hosts_with_a_real_sshd(tmp_path: Path, figures: list[Cost], capsys: pytest.CaptureFixture[str]) -> None:
-        """The controller with its ssh clients; the hosts themselves share this machine, so the clock says little. Nothing is wrong with any of them."""
+    def test_testbed_hosts_over_ssh(tmp_path: Path, figures: list[Cost], capsys: pytest.CaptureFixture[str]) -> None:
+        """Measure the controller including its ssh clients. The hosts share this machine, so that the wall-clock time means little. None of them has a
+        fault."""
         with testbed.lab(LAB, npus=1, leaf_size=16, link_rate="20mbit", variables={"bring_up_tls_state": "disabled"}) as lab:
             for playbook in PLAYBOOKS:
                 cost = play(tmp_path, Path(lab.inventory), playbook, LAB, USUAL_FORKS, "-e", json.dumps({
                     "check_fabric_advanced": {"server_start_delay_s": 1}, "check_fabric_relative_floor": 0.3, "hccn_fail_on": "never",
                     "ansible_ssh_timeout": 60, "rank_table_path": "/etc/rank_table.json", "ansible_ssh_args": SSH_ARGS}))
                 figures.append(cost)
-                told(capsys, f"{line(cost)}, over ssh")
+                print_lines(capsys, f"{line(cost)}, over ssh")
             run = reader.newest(tmp_path / "history")
-            said = [record["samples"][0] for record in run.records if record["kind"] == "verdict"]
-            assert [sample["message"] for sample in said if sample["class"] != "good"] == []
-            assert len(said) == LAB
+            verdicts = [record["samples"][0] for record in run.records if record["kind"] == "verdict"]
+            assert [sample["message"] for sample in verdicts if sample["class"] != "good"] == []
+            assert len(verdicts) == LAB

@@ -1,5 +1,7 @@
-"""Draws the chart of docs/howto/large_clusters.rst from the figures beside it: ``python -m tests.lab.benchmarks.scale_chart``. It has a ground of its own in
-light and dark, since the page that shows it may have either."""
+"""Draw the chart of docs/howto/large_clusters.rst from the figures beside it: ``python -m tests.lab.benchmarks.scale_chart``.
+
+The chart has its own background for light and dark mode, because the page may use either.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +42,7 @@ def draw(figures: dict[str, Any]) -> str:
     top = step * math.ceil(max(costs.values()) / step)
 
     def x(hosts: int) -> float:
-        """Each factor of hosts is as wide as any other of that size."""
+        """Return the horizontal position; the axis is logarithmic."""
         return LEFT + (math.log(hosts / counts[0]) / math.log(counts[-1] / counts[0])) * (WIDTH - LEFT - RIGHT)
 
     def y(cost: float) -> float:
@@ -60,8 +62,8 @@ def draw(figures: dict[str, Any]) -> str:
         line = " L".join(f"{across:.1f} {down:.1f}" for across, down in points)
         parts.append(f'<path class="{STYLES[name]}" d="M{line}"/>')
         for count, (across, down) in zip(counts, points):
-            told = f"<title>{name}, {count} hosts: {costs[name, count]:.0f} ms</title>"
-            parts.append(f'<circle class="{STYLES[name]}" cx="{across:.1f}" cy="{down:.1f}" r="4">{told}</circle>')
+            title = f"<title>{name}, {count} hosts: {costs[name, count]:.0f} ms</title>"
+            parts.append(f'<circle class="{STYLES[name]}" cx="{across:.1f}" cy="{down:.1f}" r="4">{title}</circle>')
         at = max(points[-1][1] + 4, labels[-1] + 18 if labels else 0)
         labels.append(at)
         parts.append(f'<text x="{WIDTH - RIGHT + 12}" y="{at:.1f}">{LABELS.get(name, name)} {costs[name, counts[-1]]:.0f}</text>')

@@ -1,6 +1,6 @@
-"""Modules in forked children: as a process that reads its arguments and prints its result, without the start of an interpreter for each.
+"""Run modules in forked children, which read their arguments and print their result like a process, but do not start an interpreter.
 
-A child can be struck at one of its own file operations: killed by SIGKILL, or refused as by a disk that is full.
+A file operation of a child can be made to fail: SIGKILL kills the child there, or the operation fails as on a full disk.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ FILE_OPERATIONS = ("posix_fallocate", "pwrite", "ftruncate", "fsync", "replace")
 
 @dataclass
 class Running:
-    """A module at work."""
+    """A running module."""
 
     pid: int
     output: BinaryIO
@@ -41,33 +41,33 @@ class Running:
                 self.status = os.waitstatus_to_exitcode(status)
             elif time.monotonic() > self.deadline:
                 os.kill(self.pid, signal.SIGKILL)
-                raise TimeoutError(f"module {self.pid} did not end")
+                raise TimeoutError(f"module {self.pid} did not exit in time")
             else:
                 time.sleep(0.005)
 
     def result(self) -> dict[str, Any] | None:
-        """What the module printed; None where it printed no result. Its traceback, if it printed one, as ``traceback``."""
+        """Return what the module printed, None without a result. A traceback is returned as ``traceback``."""
         self.wait()
-        said, errors = (stream.seek(0) or stream.read().decode("utf-8", "surrogateescape") for stream in (self.output, self.errors))
+        printed, errors = (stream.seek(0) or stream.read().decode("utf-8", "surrogateescape") for stream in (self.output, self.errors))
         self.output.close()
         self.errors.close()
         if "Traceback" in errors:
             return {"traceback": errors[-2000:]}
-        start = said.find("{")
+        start = printed.find("{")
         try:
-            return dict(json.loads(said[start:])) if start >= 0 else None
+            return dict(json.loads(printed[start:])) if start >= 0 else None
         except ValueError:
             return None
 
 
 def load() -> None:
-    """Imports all modules, so that children do not."""
+    """Import all modules, so that the children need not."""
     for name in MODULES:
         importlib.import_module(f"{PACKAGE}.{name}")
 
 
 def start(name: str, arguments: Mapping[str, Any], environment: Mapping[str, str], strike: Mapping[str, Any] | None, seconds: float) -> Running:
-    """A module at work. ``strike``: ``{operation: n, how: kill|full}`` for the n-th file operation."""
+    """Start a module. ``strike``: ``{operation: n, how: kill|full}`` for the n-th file operation."""
     given, output, errors = (tempfile.TemporaryFile() for _stream in range(3))
     given.write(json.dumps({"ANSIBLE_MODULE_ARGS": arguments}).encode())
     given.seek(0)
@@ -86,7 +86,7 @@ def start(name: str, arguments: Mapping[str, Any], environment: Mapping[str, str
 
 
 def _child(name: str, strike: Mapping[str, Any] | None) -> None:
-    """The child's whole life; never returns."""
+    """Run the module in the child process; does not return."""
     sys.argv = [name]
     sys.stdin = io.TextIOWrapper(io.FileIO(0, closefd=False))  # type: ignore[arg-type]
     sys.stdout = io.TextIOWrapper(io.FileIO(1, "w", closefd=False), write_through=True)  # type: ignore[arg-type]
@@ -105,7 +105,7 @@ def _child(name: str, strike: Mapping[str, Any] | None) -> None:
 
 
 def strike_at(number: int, how: str) -> None:
-    """From now on, the ``number``-th file operation of this process kills it, or finds the disk full after half of what it was to write."""
+    """Make the ``number``-th file operation of this process kill it, or fail with a full disk after half of the data was written."""
     count = [0]
 
     def patched(operation: str) -> Callable[..., Any]:

@@ -1,4 +1,4 @@
-"""What must hold of every step: pure functions from a trace to sentences about what does not. test_invariants.py shows that each can fail."""
+"""Invariants of every step: pure functions from a trace to sentences about violations. test_invariants.py shows that each can fail."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ MANAGED = {"address", "netmask", "gateway", "netdetect", "mtu", "tls_enable", "b
            "xsfp_reset_wait_times"}
 LINE = re.compile(rb"([A-Za-z0-9_]+?)_(\d+)=([^\0\r\n]*)")
 STATE = {"address": "ip", "netmask": "netmask", "gateway": "gateway", "netdetect": "netdetect", "mtu": "mtu"}
-"""Options of device_network, and how the simulator calls them."""
+"""Options of device_network, and their names in the simulator."""
 WRITTEN_BY = {"address": ("address", "netmask", "gateway"), "netmask": (), "gateway": ("gateway",), "netdetect": ("netdetect",), "mtu": ("mtu",), "id": ()}
 PROBE_AGE_S = 3.0
-"""A run of tests need not ask again for every command: this long after a job came it must have."""
+"""A run of tests need not check for jobs before every command, but it must have checked within this time after a job started."""
 RECOVERED = {"address", "netmask", "gateway", "netdetect", "mtu", "tls_enable", "xsfp_reset_max_times", "xsfp_reset_wait_times"}
 
 Key = tuple[int, str]
 
 
 def whole(conf: bytes) -> bytes:
-    """The file without NULs at its end: what a module that is killed between two writes may leave, and hccn_conf removes."""
+    """Return the file without trailing NULs, which a module that is killed between two writes may leave, and which hccn_conf removes."""
     return conf.rstrip(b"\0")
 
 
 def managed(conf: bytes) -> dict[Key, str]:
-    """Settings that the modules and the tool may change; of a key that is there twice, the first."""
+    """Return the settings that the modules and the tool may change. Of a duplicate key, the first counts."""
     found: dict[Key, str] = {}
     for line in whole(conf).split(b"\n"):
         match = LINE.fullmatch(line)
@@ -38,12 +38,12 @@ def managed(conf: bytes) -> dict[Key, str]:
 
 
 def unrelated(conf: bytes) -> list[bytes]:
-    """All other lines."""
+    """Return all other lines."""
     return [line for line in whole(conf).split(b"\n") if line and not ((match := LINE.fullmatch(line)) and match.group(1).decode() in MANAGED)]
 
 
 def _declared(call: Call) -> dict[Key, set[str] | None]:
-    """What a call may change in hccn.conf, and to which values (None: any)."""
+    """Return the settings that a call may change in hccn.conf, and to which values (None: any)."""
     options = call.options
     if call.check:
         return {}
@@ -61,22 +61,22 @@ def _declared(call: Call) -> dict[Key, set[str] | None]:
 
 
 def conf_is_whole(trace: Trace) -> Iterator[str]:
-    """hccn.conf can be parsed, keeps its inode, and has lost and got nothing that no call declared."""
+    """hccn.conf can be parsed, keeps its inode, and no setting changed that no call declared."""
     for name, after in trace.after.items():
         before = trace.before[name]
         if after.inode != before.inode:
-            yield f"{name}: hccn.conf is another file"
+            yield f"{name}: hccn.conf was replaced by another file"
         killed = any((call.kill or {}).get("how") == "kill" for call in trace.calls.values())
         if b"\0" in whole(after.conf) or after.conf.endswith(b"\0") and not before.conf.endswith(b"\0") and not killed:
-            yield f"{name}: hccn.conf holds NULs: {after.conf!r}"
+            yield f"{name}: hccn.conf contains NULs: {after.conf!r}"
         if whole(before.conf).endswith(b"\n") and not whole(after.conf).endswith(b"\n"):
             yield f"{name}: hccn.conf lost its last newline"
         if unrelated(after.conf) != unrelated(before.conf):
-            yield f"{name}: lines of hccn.conf that nobody declared: {unrelated(before.conf)} became {unrelated(after.conf)}"
+            yield f"{name}: undeclared changes of other lines of hccn.conf: {unrelated(before.conf)} became {unrelated(after.conf)}"
         keys = [match.group(0).partition(b"=")[0] for line in whole(after.conf).split(b"\n") if (match := LINE.fullmatch(line))
                 and match.group(1).decode() in MANAGED]
         if len(keys) != len(set(keys)):
-            yield f"{name}: a key is there twice: {sorted(keys)}"
+            yield f"{name}: duplicate keys: {sorted(keys)}"
         yield from _undeclared(name, managed(before.conf), managed(after.conf), [call for call in trace.calls.values() if call.node == name])
 
 
@@ -94,9 +94,9 @@ def _undeclared(name: str, before: Mapping[Key, str], after: Mapping[Key, str], 
 
 
 def busy_is_untouched(trace: Trace) -> Iterator[str]:
-    """No set, reset or test of an NPU that holds a job: not where the call has seen the job, and not where it could have asked once more.
+    """An NPU with a job is not set, reset or tested, if the call detected the job or could have detected it.
 
-    After npu-smi was asked, only the question for queue pairs may come before the set: a job that starts there cannot be seen. A run of tests asks
+    After npu-smi, only the query of queue pairs may precede the set: a job that starts between these commands cannot be detected. A run of tests must check
     again after PROBE_AGE_S at the latest.
     """
     for name, call in trace.calls.items():
@@ -117,24 +117,24 @@ def _touched(call: Call, commands: list[Command], device: int) -> Iterator[str]:
         cleanup, going_on = command.test == "reset" and tested, started and not command.test
         why = _why_late(call, job)
         if why and not cleanup and not going_on:
-            yield f"{call.module} ran {' '.join(command.arguments)} while a job held NPU {device}: it {why}"
+            yield f"{call.module} ran {' '.join(command.arguments)} while a job used NPU {device}: the call {why}"
         tested = command.test == "launch" or tested and command.test != "reset"
         started = True
 
 
 def _why_late(call: Call, job: list[Command]) -> str:
-    """Why the last of ``job``, the commands since a job came, should not have been run; empty where there was no job or it could not be known."""
+    """Return why the last command of ``job``, the commands since a job started, should not have run, or an empty text if no job could be detected."""
     if any(command.asks_for_jobs for command in job):
-        return "had seen it"
+        return "had detected it"
     if call.module == "rdma_perf":
         age = job[-1].at - job[0].at if job else 0.0
-        return f"had not asked for {age:.1f} s" if age > PROBE_AGE_S else ""
+        return f"had not checked for {age:.1f} s" if age > PROBE_AGE_S else ""
     unasked = [command for command in job[:-1] if "-qp_info" not in command.arguments]
-    return f"had not asked for {len(unasked)} commands" if unasked else ""
+    return f"had not checked for {len(unasked)} commands" if unasked else ""
 
 
 def results_are_true(trace: Trace) -> Iterator[str]:
-    """``changed`` and ``after`` are what the node says."""
+    """``changed`` and ``after`` match the state of the node."""
     if len(trace.calls) != 1:
         return
     (name, call), = trace.calls.items()
@@ -144,7 +144,7 @@ def results_are_true(trace: Trace) -> Iterator[str]:
             yield f"{call.module} returned nothing"
         return
     if "traceback" in result:
-        yield f"{call.module} ended in a traceback: {result['traceback']}"
+        yield f"{call.module} raised an exception: {result['traceback']}"
         return
     if call.check or call.module == "rdma_perf":
         return
@@ -152,16 +152,16 @@ def results_are_true(trace: Trace) -> Iterator[str]:
     if call.module == "device_info":
         yield from _side_effects(result, before, after)
     elif differs and not result.get("changed"):
-        yield f"{call.module} said changed=false, and {_difference(before, after)}"
+        yield f"{call.module} returned changed=false, but {_difference(before, after)}"
     elif result.get("changed") and not differs and not _errors(result):
-        yield f"{call.module} said changed=true, and nothing differs"
+        yield f"{call.module} returned changed=true, but nothing changed"
     yield from _untrue(call, result, after)
     if trace.quiet and result.get("failed") and call.options.get("fail_on") != "any" and "out of range" not in str(result):
-        yield from () if _was_refused(result) else [f"{call.module} failed though nothing hindered it: {result.get('msg')}"]
+        yield from () if _was_refused(result) else [f"{call.module} failed although no fault was active: {result.get('msg')}"]
 
 
 def _was_refused(result: Mapping[str, Any]) -> bool:
-    """Bad options, or a gateway that does not fit the address that is there: wrong by the sequence's own fault."""
+    """Return True for invalid options, or a gateway outside the network of the configured address: errors of the sequence itself."""
     return "config[" in str(result.get("msg")) or any(error["code"] in ("gateway_outside_network", "gateway_without_address") for error in _errors(result))
 
 
@@ -176,11 +176,11 @@ def _errors(result: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def _side_effects(result: Mapping[str, Any], before: Node, after: Node) -> Iterator[str]:
-    told = {(effect["device"], effect["key"].rpartition("_")[0]) for effect in result.get("side_effects") or ()}
+    returned = {(effect["device"], effect["key"].rpartition("_")[0]) for effect in result.get("side_effects") or ()}
     had, has = managed(before.conf), managed(after.conf)
     changed = {key for key in set(had) | set(has) if had.get(key) != has.get(key)}
-    if changed != told or before.devices != after.devices:
-        yield f"device_info told the side effects {sorted(told)}, and {sorted(changed)} changed"
+    if changed != returned or before.devices != after.devices:
+        yield f"device_info returned the side effects {sorted(returned)}, but {sorted(changed)} changed"
 
 
 def _untrue(call: Call, result: Mapping[str, Any], after: Node) -> Iterator[str]:
@@ -190,21 +190,21 @@ def _untrue(call: Call, result: Mapping[str, Any], after: Node) -> Iterator[str]
         if call.module == "device_network":
             for option, value in shown.items():
                 if option in STATE and value is not None and str(value) != after.devices[number][STATE[option]]:
-                    yield f"device_network said that {option} of NPU {number} is {value}, and it is {after.devices[number][STATE[option]]}"
+                    yield f"device_network reported that {option} of NPU {number} is {value}, but it is {after.devices[number][STATE[option]]}"
             for option, value in (shown.get("persistent") or {}).items():
                 if value is not None and kept.get((number, option)) != str(value):
-                    yield f"device_network said that hccn.conf has {option}_{number}={value}, and it has {kept.get((number, option))}"
+                    yield f"device_network reported that hccn.conf has {option}_{number}={value}, but it has {kept.get((number, option))}"
         if call.module == "device_tls" and not call.options.get("validate_only"):
             enabled = {"1": True, "0": False}[after.devices[number]["tls"]]
             persistent = {"1": True, "0": False, None: None}.get(kept.get((number, "tls_enable")))
             if shown.get("enabled") not in (None, enabled) or shown.get("persistent") != persistent:
-                yield f"device_tls said that NPU {number} is {shown}, and it is {enabled}, in hccn.conf {persistent}"
+                yield f"device_tls reported that NPU {number} is {shown}, but it is {enabled}, in hccn.conf {persistent}"
     if call.module == "hccn_conf" and "diff" in result and result["diff"]["after"].encode("utf-8", "surrogateescape") != after.conf:
-        yield f"hccn_conf showed another file than there is: {result['diff']['after']!r}"
+        yield f"the diff of hccn_conf does not match the file: {result['diff']['after']!r}"
 
 
 def check_mode_is_pure(trace: Trace) -> Iterator[str]:
-    """Check mode changes nothing and runs no command that could."""
+    """Check mode changes nothing and runs no command that could change anything."""
     for name, call in trace.calls.items():
         if not call.check:
             continue
@@ -218,14 +218,14 @@ def check_mode_is_pure(trace: Trace) -> Iterator[str]:
 def nothing_is_left(trace: Trace) -> Iterator[str]:
     """No process of a module and no test of a device outlives its call."""
     for line in trace.left:
-        yield f"left running: {line}"
+        yield f"processes left: {line}"
     for name, node in trace.after.items():
         if node.tests and not trace.before[name].tests:
             yield f"{name}: tests are left on the devices: {', '.join(node.tests)}"
 
 
 def old_values_are_saved(trace: Trace) -> Iterator[str]:
-    """With keep_previous, what a device had is in the record before it is set, and what is in the record stays."""
+    """With keep_previous, the previous settings of a device are in the record before it is set, and the record keeps them."""
     for name, call in trace.calls.items():
         before, after = trace.before[call.node], trace.after[call.node]
         had, has = (_saved(node) for node in (before, after))
@@ -243,14 +243,14 @@ def old_values_are_saved(trace: Trace) -> Iterator[str]:
         unsaved = sorted((device, option) for device in set_ for option in DEVICE_OPTIONS
                          if before.devices[device][option] != after.devices[device][option] and (device, option) not in has)
         if unsaved:
-            yield f"set and not saved before: {unsaved}"
+            yield f"set without being saved before: {unsaved}"
 
 
 DEVICE_OPTIONS = (*STATE.values(), "tls")
 
 
 def _saved(node: Node) -> dict[tuple[int, str], str]:
-    """The record as the simulator names and writes its values."""
+    """Return the record with the simulator's names and values."""
     found: dict[tuple[int, str], str] = {}
     for entry in (node.saved or {}).get("network", ()):
         found.update({(entry["id"], STATE[option]): "" if value is None else str(value) for option, value in entry.items() if option in STATE})
@@ -264,7 +264,7 @@ OF_A_STEP = (conf_is_whole, busy_is_untouched, results_are_true, check_mode_is_p
 
 
 def previous_leads_back(forth: Trace, back: Trace) -> Iterator[str]:
-    """Where device_network succeeded with ``previous``, every option of it is as it was."""
+    """After device_network succeeded with ``previous``, every option in it has its old value."""
     (name,), (again,) = forth.calls, back.calls
     result, done = forth.results[name], back.results[again]
     if not result or not done or done.get("failed") or done.get("traceback"):
@@ -273,32 +273,32 @@ def previous_leads_back(forth: Trace, back: Trace) -> Iterator[str]:
     for entry in result["previous"]:
         for option in set(entry) & set(STATE):
             if before.devices[entry["id"]][STATE[option]] != after.devices[entry["id"]][STATE[option]]:
-                yield (f"previous led {option} of NPU {entry['id']} to {after.devices[entry['id']][STATE[option]]}, "
-                       f"and it was {before.devices[entry['id']][STATE[option]]}")
+                yield (f"restoring previous set {option} of NPU {entry['id']} to {after.devices[entry['id']][STATE[option]]}, "
+                       f"but it was {before.devices[entry['id']][STATE[option]]}")
 
 
 def converges(traces: Iterable[Trace], wanted: Mapping[int, Mapping[str, str]]) -> Iterator[str]:
-    """Undisturbed, the declared calls succeed and lead to the declared state. ``wanted``: by device, as the simulator names it."""
+    """Without disturbance, the declared calls succeed and reach the declared state. ``wanted``: by device, with the simulator's names."""
     last = None
     for trace in traces:
         last = trace
         for name, call in trace.calls.items():
             if (trace.results[name] or {"failed": True}).get("failed"):
-                yield f"undisturbed, {call.module} failed: {(trace.results[name] or {}).get('msg')}"
+                yield f"without disturbance, {call.module} failed: {(trace.results[name] or {}).get('msg')}"
     assert last is not None
     if b"\0" in last.after["n1"].conf:
-        yield f"undisturbed, hccn.conf holds NULs: {last.after['n1'].conf!r}"
+        yield f"without disturbance, hccn.conf contains NULs: {last.after['n1'].conf!r}"
     for device, values in wanted.items():
         for option, value in values.items():
             if last.after["n1"].devices[device][option] != value:
-                yield f"undisturbed, {option} of NPU {device} is {last.after['n1'].devices[device][option]} and not {value}"
+                yield f"without disturbance, {option} of NPU {device} is {last.after['n1'].devices[device][option]}, not {value}"
 
 
 def is_idempotent(traces: Iterable[Trace]) -> Iterator[str]:
-    """A second identical call says changed=false, runs no set and changes nothing."""
+    """A second identical call returns changed=false, runs no set and changes nothing."""
     for trace in traces:
         for name, call in trace.calls.items():
             if (trace.results[name] or {}).get("changed") is not False:
-                yield f"the second {call.module} said changed={(trace.results[name] or {}).get('changed')}"
+                yield f"the second {call.module} returned changed={(trace.results[name] or {}).get('changed')}"
         if any(command.changes for command in trace.commands) or trace.before != trace.after:
             yield f"a second {'+'.join(call.module for call in trace.calls.values())} changed the node"

@@ -1,4 +1,4 @@
-"""Plays a sequence, says what did not hold, and finds the fewest steps that show it."""
+"""Play a sequence, report violations, and find the shortest sequence with the same violation."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.lab.campaign.world import World, adopt_orphans
 
 SHRINK_SECONDS = 60.0
 TRIES = 3
-"""Of the declared calls at the end: what is left of a job that was killed may hinder the first."""
+"""Attempts of the declared calls at the end: a process of a killed job may disturb the first one."""
 DECLARED = [{"id": device, "address": f"10.82.1.1{device}", "netmask": "255.255.0.0", "gateway": "10.82.0.1", "netdetect": "10.82.0.2", "mtu": 4200}
             for device in DEVICES]
 WANTED = {entry["id"]: {"ip": entry["address"], "netmask": "255.255.0.0", "gateway": "10.82.0.1", "netdetect": "10.82.0.2", "mtu": "4200", "tls": "0"}
@@ -30,7 +30,7 @@ PERF = {"run_id": "campaign", "key": "00112233445566778899aabbccddeeff", "server
 
 @dataclass(frozen=True)
 class Outcome:
-    """``steps`` are the fewest that were found to show the same kind of violation, as JSON."""
+    """``steps``: the shortest sequence found with the same kind of violation, as JSON."""
 
     seed: int
     violations: tuple[str, ...]
@@ -43,7 +43,7 @@ class Outcome:
 
 
 def play(world: World, steps: list[Step]) -> list[str]:
-    """The violations of the first step that has any, with the step's number."""
+    """Return the violations of the first step that has any, with the step's number."""
     world.reset()
     forth: Trace | None = None
     for number, step in enumerate(steps, 1):
@@ -73,7 +73,7 @@ def _previous(trace: Trace) -> list[dict[str, Any]]:
 
 
 def _end(world: World) -> Iterator[str]:
-    """Undisturbed, what is declared is reached, and then nothing more is changed."""
+    """Yield violations if the declared state is not reached without disturbance, or if a further call changes something."""
     world.change(Change(CLEARED))
     for attempt in range(TRIES):
         traces = [world.run(call) for call in CLOSING]
@@ -101,13 +101,13 @@ def _measure(world: World, step: Measure) -> list[Trace]:
 
 
 def kind(violation: str) -> str:
-    """The words that do not depend on a sequence's numbers."""
+    """Return the words of a violation that do not depend on numbers of the sequence."""
     words = violation.partition(": ")[2].split()
     return " ".join(words[:2])
 
 
 def shrink(world: World, steps: list[Step], violations: list[str], seconds: float) -> tuple[list[Step], list[str]]:
-    """Steps behind the violation go, then steps are left out one by one while a violation of the same kind stays."""
+    """Remove the steps after the violation, then single steps while a violation of the same kind remains."""
     kinds, end = {kind(violation) for violation in violations}, time.monotonic() + seconds
     failed = re.match(r"step (\d+): ", violations[0])
     steps, at = steps[:int(failed.group(1))] if failed else steps, 0
@@ -125,7 +125,7 @@ _world: World | None = None
 
 
 def start(folder: str) -> None:
-    """Prepares a process that plays sequences."""
+    """Prepare a process that plays sequences."""
     global _world
     adopt_orphans()
     forked.load()
@@ -133,7 +133,7 @@ def start(folder: str) -> None:
 
 
 def outcome(seed: int) -> Outcome:
-    """Plays the sequence of a seed in this process (after ``start``)."""
+    """Play the sequence of a seed in this process (after ``start``)."""
     assert _world is not None
     began = time.monotonic()
     steps = sequence(seed)

@@ -1,4 +1,4 @@
-"""Operations as data: what a sequence is made of, drawn from a seed, and as JSON."""
+"""Steps of a sequence as data: generated from a seed, and converted to and from JSON."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ CLEARED = ("link=", "killed=", "killed_late=", "garbage=", "set_refused=", "set_
 
 @dataclass(frozen=True)
 class Call:
-    """One module call. ``kill``: ``{what, moment, number}`` (see tool.py) or ``{operation, how}`` (see forked.py); ``events``: state changes, each
-    after so many tool commands that hold these words; ``beside``: a second operator's call at the same time."""
+    """One module call. ``kill``: ``{what, moment, number}`` (see tool.py) or ``{operation, how}`` (see forked.py). ``events``: changes of state, each after a
+    number of tool commands that contain the given words. ``beside``: a concurrent call of a second operator."""
 
     module: str
     options: Mapping[str, Any] = field(default_factory=dict)
@@ -38,28 +38,28 @@ class Call:
 
 @dataclass(frozen=True)
 class Change:
-    """The state of the node changes between two calls."""
+    """A change of the node's state between two calls."""
 
     state: tuple[str, ...]
 
 
 @dataclass(frozen=True)
-class Back:
-    """The last ``previous`` of device_network is put back."""
+class Restore:
+    """Restore the last ``previous`` of device_network."""
 
 
 @dataclass(frozen=True)
 class Measure:
-    """rdma_perf on both nodes at once, then absent on both."""
+    """Run rdma_perf on both nodes at once, then with absent on both."""
 
     call: Call
 
 
-Step = Call | Change | Back | Measure
+Step = Call | Change | Restore | Measure
 
 
 def network(draw: random.Random, device: int) -> dict[str, Any]:
-    """An entry of device_network's config; networks differ, so that a gateway can lie outside the new one."""
+    """Return an entry of device_network's config. The networks differ, so that a gateway can be outside the new one."""
     third = draw.choice(NETWORKS)
     entry: dict[str, Any] = {"id": device}
     if draw.random() < 0.7:
@@ -71,7 +71,7 @@ def network(draw: random.Random, device: int) -> dict[str, Any]:
     if draw.random() < 0.4 or len(entry) == 1:
         entry["mtu"] = draw.choice(MTUS)
     if draw.random() < 0.04:
-        entry["mtu"] = draw.choice((100, 99999))  # out of range: all is refused before anything is run
+        entry["mtu"] = draw.choice((100, 99999))  # out of range: the module must refuse all settings before it runs a command
     return entry
 
 
@@ -122,7 +122,7 @@ def fault(draw: random.Random) -> str:
 
 
 def _events(draw: random.Random, options: Mapping[str, Any]) -> tuple[tuple[int, str, str], ...]:
-    """A job that starts between any two commands, or right after a set of the device before; a fault."""
+    """Return events: a job that starts between any two commands or right after a set of the previous device, or a fault."""
     chance = draw.random()
     if chance < 0.2:
         words = "-cfg recovery" if options.get("recover") else "-s"
@@ -130,12 +130,12 @@ def _events(draw: random.Random, options: Mapping[str, Any]) -> tuple[tuple[int,
     if chance < 0.35:
         return ((draw.randint(1, 24), "", job(draw)),)
     what = fault(draw)
-    # The fault that cuts the newline changes the file, so it comes between calls only.
+    # The fault that removes the last newline changes the file, so it happens between calls only.
     return ((draw.randint(1, 24), "", what),) if chance < 0.5 and not what.startswith("conf_no_newline") else ()
 
 
 def call(draw: random.Random, alone: bool = False) -> Call:
-    """One call with what may happen meanwhile."""
+    """Return one call with its concurrent events."""
     module = draw.choice(("device_network",) * 5 + ("device_tls",) * 3 + ("hccn_conf",) * 4 + ("device_info",) * 2 + ("device_ping",))
     options = _options(draw, module)
     kill = None if alone else _kill(draw, module)
@@ -152,7 +152,7 @@ def measure(draw: random.Random) -> Measure:
 
 
 def sequence(seed: int) -> list[Step]:
-    """The steps of a seed: calls, and what changes between them."""
+    """Return the steps of a seed: calls, and changes between them."""
     draw = random.Random(seed)
     steps: list[Step] = []
     for _number in range(draw.randint(4, 7)):
@@ -167,12 +167,12 @@ def sequence(seed: int) -> list[Step]:
             steps.append(measure(draw))
         else:
             made = call(draw)
-            steps += [made, Back()] if made.module == "device_network" and draw.random() < 0.3 else [made]
+            steps += [made, Restore()] if made.module == "device_network" and draw.random() < 0.3 else [made]
     return steps
 
 
 def as_json(steps: list[Step]) -> list[dict[str, Any]]:
-    """For each step its kind and the fields that are not empty."""
+    """Return the kind and the non-empty fields of each step."""
     return [{"step": "Clear"} if step == Change(CLEARED) else {"step": type(step).__name__, **_filled(asdict(step))} for step in steps]
 
 
@@ -181,7 +181,7 @@ def _filled(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def from_json(entries: list[dict[str, Any]]) -> list[Step]:
-    """The reverse of ``as_json``: a sequence that was printed can be run again."""
+    """Return the steps of the JSON that ``as_json`` made, to repeat a printed sequence."""
     return [_step(dict(entry)) for entry in entries]
 
 
@@ -199,4 +199,4 @@ def _step(entry: dict[str, Any]) -> Step:
         return Measure(_call(entry["call"]))
     if kind == "Clear":
         return Change(CLEARED)
-    return Change(tuple(entry["state"])) if kind == "Change" else Back()
+    return Change(tuple(entry["state"])) if kind == "Change" else Restore()

@@ -1,6 +1,7 @@
-"""Sequences of random operations, kills, faults, locks and jobs against simulated nodes, each drawn from a seed.
+"""Run random sequences of operations, kills, faults, locks and jobs on simulated nodes, each generated from a seed.
 
-HCCN_SEQUENCES (30) sequences from HCCN_SEED (1) on; ``make soak`` plays 500. A failure prints the seed and the fewest steps that show it.
+HCCN_SEQUENCES (30) is the number of sequences, HCCN_SEED (1) the first seed; ``make soak`` runs 500. A failure prints the seed and the shortest sequence that
+fails.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Runs a stand-in tool of the simulator, logs the call first, and kills module, tool or both at a call chosen by the environment.
+"""Run a stand-in tool of the simulator, log the call before it starts, and kill module, tool or both at a call selected by the environment.
 
-``tool.py NODE NAME ARGUMENT...``. A log line is written when a call starts, with the devices that hold a job at that moment.
+Usage: ``tool.py NODE NAME ARGUMENT...``. A log line includes the devices that have a job when the call starts.
 """
 
 import fcntl
@@ -16,14 +16,14 @@ CALL, KILL = "HCCN_CAMPAIGN_CALL", "HCCN_CAMPAIGN_KILL"
 
 
 def busy(root: str) -> list[int]:
-    """Devices with a process in npu-smi's table."""
+    """Return the devices with a process in npu-smi's table."""
     with open(os.path.join(root, "state", "devices.json"), encoding="utf-8") as stream:
         state = json.load(stream)
     return sorted(int(device) for device, values in state.items() if device.isdigit() and values.get("process"))
 
 
 def log(root: str, entry: dict[str, object]) -> int:
-    """Appends a line; returns the number of the call among those of its module call, from 1."""
+    """Append a line, and return the number of the call within its module call, from 1."""
     with open(os.path.join(root, LOG), "a+", encoding="utf-8") as stream:
         fcntl.flock(stream, fcntl.LOCK_EX)
         stream.seek(0)
@@ -33,7 +33,7 @@ def log(root: str, entry: dict[str, object]) -> int:
 
 
 def strike(moment: str, number: int) -> None:
-    """``KILL`` is ``WHAT:MOMENT:NUMBER``: module, tool or both, before or after that call."""
+    """Kill module, tool or both: ``KILL`` is ``WHAT:MOMENT:NUMBER``, before or after that call."""
     what, when, chosen = os.environ.get(KILL, "::0").split(":")
     if (when, int(chosen)) != (moment, number):
         return

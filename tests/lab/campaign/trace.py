@@ -1,4 +1,4 @@
-"""What is seen of a step from outside the product: the node before and after it, the tool calls, the results."""
+"""The observations of a step from outside the product: the node before and after it, the tool calls, the results."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ CHANGING = ("-s", "-a", "-d", "-c")
 
 @dataclass(frozen=True)
 class Command:
-    """One tool call; ``busy``: the devices with a job when it started."""
+    """One tool call. ``busy``: the devices with a job when it started."""
 
     call: str
     tool: str
@@ -21,7 +21,7 @@ class Command:
     busy: tuple[int, ...] = ()
     node: str = "n1"
     at: float = 0.0
-    """When it started, in seconds of a clock that only goes forward."""
+    """Start time in seconds of a monotonic clock."""
 
     @property
     def device(self) -> int:
@@ -33,21 +33,21 @@ class Command:
 
     @property
     def test(self) -> str:
-        """``reset``, ``launch`` or nothing."""
+        """Return ``reset``, ``launch`` or an empty text."""
         if "-roce_test" not in self.arguments:
             return ""
         return "reset" if self.arguments[-1] == "reset" else "launch"
 
     @property
     def changes(self) -> bool:
-        """Does it set the device or hccn.conf, or use the device for a test?"""
+        """Return True if the command sets the device or hccn.conf, or uses the device for a test."""
         words = self.arguments[2:]
         return bool(self.test) or words[:2] == ("-cfg", "recovery") or any(word in CHANGING for word in words[1:3]) and self.tool == "hccn_tool"
 
 
 @dataclass(frozen=True)
 class Node:
-    """One node: the bytes and the inode of hccn.conf, what the devices are set to, their tests, and the record of an unfinished change."""
+    """One node: bytes and inode of hccn.conf, the settings of the devices, their tests, and the record of an unfinished change."""
 
     conf: bytes
     inode: int
@@ -57,13 +57,13 @@ class Node:
 
     @property
     def settings(self) -> tuple[Any, ...]:
-        """What a change changes."""
+        """Return the settings that a change may change."""
         return self.conf, {device: dict(values) for device, values in self.devices.items()}
 
 
 @dataclass(frozen=True)
 class Trace:
-    """``calls`` with ``results`` (None: none was printed) by the ids of the calls; ``left``: processes that did not end."""
+    """``calls`` with ``results`` (None: none was printed) by the IDs of the calls; ``left``: processes that did not exit."""
 
     calls: Mapping[str, Call]
     results: Mapping[str, dict[str, Any] | None]
@@ -72,6 +72,6 @@ class Trace:
     commands: tuple[Command, ...] = ()
     left: tuple[str, ...] = ()
     quiet: bool = True
-    """No fault was on, so the calls had to succeed."""
+    """True if no fault was active, so that the calls had to succeed."""
     first: Mapping[str, Node] = field(default_factory=dict)
     """The nodes at the start of the sequence."""

@@ -1,4 +1,4 @@
-"""Two simulated nodes that sequences share, steps made on them, and what is seen of it. To be used in a process of its own (``adopt_orphans``)."""
+"""Two simulated nodes on which sequences run, and the observations of each step. It needs a separate process (``adopt_orphans``)."""
 
 from __future__ import annotations
 
@@ -25,25 +25,25 @@ from tests.simulator.hccn_sim.schedule import schedule
 from tests.lib.hosts import tools
 
 DEFAULTS = {"ip": "", "netmask": "", "gateway": "", "netdetect": "", "mtu": "1500", "tls": "0"}
-"""What the devices are set to, and where nothing is set."""
+"""The settings of the devices, with their values if nothing is set."""
 UNRELATED = (b"# site: rack 7\narp_0=-i eth0 -s 10.81.9.1 00:00:5e:00:53:01\narp_0=-i eth0 -s 10.81.9.2 00:00:5e:00:53:02\n"
              b"vendor_option_1=keep me  \nnote_1=\xc3\xa4\n")
 MODULE_SECONDS, LEFT_SECONDS = 120.0, 15.0
 TIMEOUT, SHORT_TIMEOUT = 10, 2
 HOLDER = b"import hold; hold("
-"""Of the command line of the process that the fault conf_locked starts."""
+"""Part of the command line of the process that the fault conf_locked starts."""
 LAUNCHER = "#!/bin/sh\nexec {python} -I -S {script} {root} {name} \"$@\"\n"
 PR_SET_CHILD_SUBREAPER = 36
 
 
 def adopt_orphans() -> None:
-    """Whatever a module leaves behind becomes a child of this process, where it is found."""
+    """Make every process that a module leaves behind a child of this process, which can then find it."""
     if ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0:
         raise OSError(ctypes.get_errno(), "prctl")
 
 
 def children() -> list[int]:
-    """What lives of the processes that came of this one; those that have ended are reaped. The simulator's holder of the lock is none."""
+    """Return the running descendants of this process and reap exited ones. The simulator's process that holds the lock is excluded."""
     while True:
         try:
             if os.waitpid(-1, os.WNOHANG)[0] == 0:
@@ -62,7 +62,7 @@ def _is_holder(pid: int) -> bool:
 
 
 class World:
-    """The nodes as they are at the start of every sequence; ``folder`` is this process's own, ``lock`` a file that all of them share."""
+    """The nodes, in the same state at the start of every sequence. ``folder`` belongs to this process; all processes share the file ``lock``."""
 
     def __init__(self, folder: Path, lock: Path) -> None:
         self.folder, self._lock = folder, lock
@@ -86,7 +86,7 @@ class World:
         self._template[name] = ((root / "state/devices.json").read_bytes(), (root / "etc/hccn.conf").read_bytes())
 
     def reset(self) -> None:
-        """Everything as at the start."""
+        """Restore the initial state."""
         for name, root in self.roots.items():
             layout.set_state(str(root), list(CLEARED))
             layout.stop(str(root))
@@ -96,27 +96,27 @@ class World:
                     path.unlink()
             (root / "state/devices.json").write_bytes(state)
             (root / "etc/hccn.conf").write_bytes(conf)
-        self.first = self.look()
+        self.first = self.snapshot()
 
     def close(self) -> None:
         for root in self.roots.values():
             layout.stop(str(root))
 
-    def look(self) -> dict[str, Node]:
-        """Both nodes as they are now."""
-        return {name: _look(root) for name, root in self.roots.items()}
+    def snapshot(self) -> dict[str, Node]:
+        """Return the current state of both nodes."""
+        return {name: _snapshot(root) for name, root in self.roots.items()}
 
     def change(self, change: Change) -> None:
         layout.set_state(str(self.roots[NODE]), list(change.state))
 
     def is_quiet(self) -> bool:
-        """Is no fault on, and no job?"""
+        """Return True if no fault and no job is active."""
         state = json.loads((self.roots[NODE] / "state/devices.json").read_text())
         names = {word.partition("=")[0] for word in CLEARED}
         return not any(names & set(values) for values in state.values()) and (self.roots[NODE] / "etc/hccn.conf").read_bytes().endswith(b"\n")
 
     def run(self, *calls: Call) -> Trace:
-        """Calls at the same time, each with its ``beside``; their traces in one."""
+        """Run calls at the same time, each with its ``beside``, and return one trace of all."""
         wanted: dict[str, Call] = {}
         for call in calls:
             for one in (call, call.beside):
@@ -124,7 +124,7 @@ class World:
                     self._calls += 1
                     wanted[f"c{self._calls}"] = one
         quiet = self.is_quiet() and len(wanted) == 1 and not any(one.kill or one.events for one in wanted.values())
-        before = self.look()
+        before = self.snapshot()
         for call in calls:
             for after, words, state in call.events:
                 schedule(SimulatedNode(str(self.roots[call.node])), [state], after, words)
@@ -133,7 +133,7 @@ class World:
         left = self._left()
         for root in self.roots.values():
             (root / "state/scheduled.json").unlink(missing_ok=True)
-        return Trace(wanted, results, before, self.look(), tuple(self._commands(set(wanted))), left, quiet, self.first)
+        return Trace(wanted, results, before, self.snapshot(), tuple(self._commands(set(wanted))), left, quiet, self.first)
 
     def _start(self, name: str, call: Call) -> forked.Running:
         root = self.roots[call.node]
@@ -166,14 +166,14 @@ class World:
         return tuple(found)
 
     def plan(self) -> dict[str, Any]:
-        """A pair plan of both nodes, each with a control port that is free now."""
+        """Return a pair plan of both nodes, each with a free control port."""
         hosts = [{"host": name, "control_address": "127.0.0.1", "control_port": _free_port(), "devices": [
-            {"id": device, "address": node.devices[device]["ip"]} for device in DEVICES]} for name, node in self.look().items()]
+            {"id": device, "address": node.devices[device]["ip"]} for device in DEVICES]} for name, node in self.snapshot().items()]
         return make_plan(hosts, "quick")
 
     @contextmanager
     def alone(self) -> Iterator[None]:
-        """Only one process measures at a time: all worlds have the same addresses."""
+        """Let only one process measure at a time, since the nodes of all processes have the same addresses."""
         with self._lock.open("w") as stream:
             fcntl.flock(stream, fcntl.LOCK_EX)
             yield
@@ -185,7 +185,7 @@ def _free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def _look(root: Path) -> Node:
+def _snapshot(root: Path) -> Node:
     conf = root / "etc/hccn.conf"
     state: Mapping[str, Mapping[str, str]] = json.loads((root / "state/devices.json").read_text())
     every = state.get("*", {})

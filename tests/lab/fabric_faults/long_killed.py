@@ -12,7 +12,7 @@ import pytest
 
 from tests.lab import testbed
 from tests.lab.fabric_faults.check import check, classes_of, is_testing, records, npus_with_tests, verdicts
-from tests.lab.fault_matrix.play import Play, until_nothing_is_left
+from tests.lab.fault_matrix.play import Play, remaining_processes
 from tests.lib.project import skip
 from tests.lab.testbed import Lab, Unavailable
 
@@ -60,7 +60,7 @@ def kill(lab: Lab, name: str, field: str) -> None:
 
 
 def as_before(lab: Lab, *plays: Play) -> None:
-    assert until_nothing_is_left(lab, *plays) == {}
+    assert remaining_processes(lab, *plays) == {}
     assert {name: npus_with_tests(lab, name) for name in lab.hosts} == {name: [] for name in lab.hosts}
     assert {name: lab.path(name, GOVERNOR).read_text().strip() for name in lab.hosts} == dict.fromkeys(lab.hosts, "powersave")
 

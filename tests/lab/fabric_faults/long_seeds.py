@@ -14,7 +14,7 @@ import pytest
 from tests.lab import testbed
 from tests.lab.fabric_faults.check import check, classes_of, components, is_testing, npus_with_tests, verdicts
 from tests.lab.fabric_faults.random_faults import AFTER_START, HOSTS, LEAF_SIZE, LINK_RATE, LOST, NPUS, Scenario, Fault, draw
-from tests.lab.fault_matrix.play import Play, until_nothing_is_left
+from tests.lab.fault_matrix.play import Play, remaining_processes
 from tests.lib.project import skip
 from tests.lab.testbed import Unavailable
 
@@ -76,5 +76,5 @@ def nothing_is_left(lab: testbed.Lab, play: Play, later: list[Fault]) -> None:
     for fault in later:
         if lab.alive(fault.target):
             lab.heal(fault.target)
-    assert until_nothing_is_left(lab, play) == {}
+    assert remaining_processes(lab, play) == {}
     assert {name: npus_with_tests(lab, name) for name in lab.hosts if lab.alive(name) and npus_with_tests(lab, name)} == {}

@@ -1,1 +1,1 @@
-"""The fault harness: any playbook under any fault, on testbed hosts, judged by what is seen from outside."""
+"""The fault matrix: any playbook under any fault on testbed hosts, checked from outside the product."""

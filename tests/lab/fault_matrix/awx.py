@@ -1,4 +1,4 @@
-"""A run as a job of AWX: through ansible-runner's transmit, worker and process, ended by what AWX ends a job with."""
+"""Run a playbook as a job of AWX: through ansible-runner's transmit, worker and process, and end it as AWX does."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from tests.lib.playbook import ansible_environment
 from tests.lab.testbed import Lab, kernel
 
 CANCELLED = 254
-"""ansible-runner's exit status of a job that was cancelled, or took too long."""
+"""Exit status of ansible-runner for a job that was canceled or timed out."""
 _ONE_CLONE = threading.Lock()
 _KEPT: list[tempfile.TemporaryDirectory[str]] = []
 
 
 @cache
 def _project() -> Path:
-    """One clone for all jobs of this process: each of them copies it."""
+    """Return one clone of the project for all jobs of this process; each job copies it."""
     _KEPT.append(tempfile.TemporaryDirectory(prefix="hccn-awx-"))
     return clone(Path(_KEPT[-1].name) / "project")
 
@@ -38,7 +38,7 @@ def _inventory(lab: Lab) -> dict[str, Any]:
 
 
 class AwxPlay(Play):
-    """The worker stands for the execution environment's container."""
+    """A run as a job. The worker takes the role of the container of the execution environment."""
 
     def __init__(self, lab: Lab, folder: Path, playbook: str, variables: Mapping[str, Any]) -> None:
         self.lab, self.playbook, self.history, self.lines = lab, playbook, folder / HISTORY, list[str]()
@@ -58,7 +58,7 @@ class AwxPlay(Play):
 
     @property
     def output(self) -> str:
-        """What AWX shows of the job; before its end, the stream of events as it is."""
+        """Return the output that AWX shows. Before the job ends, return the raw stream of events."""
         if self._outcome is not None:
             return f"{self._outcome.said}\nAWX: {self._outcome.status}\n"
         return self._received.read_text(errors="replace") if self._received.exists() else ""
@@ -67,8 +67,8 @@ class AwxPlay(Play):
         return self._working.is_alive()
 
     def signal(self, number: signal.Signals) -> None:
-        """To ansible-runner's worker, as receptor ends it; it kills the process group of ansible-playbook."""
-        worker = kernel.eldest(pid for pid, words in processes(str(self.folder)).items() if "ansible-runner worker" in words)
+        """Send the signal to ansible-runner's worker, as receptor does; the worker kills the process group of ansible-playbook."""
+        worker = kernel.oldest_ancestor(pid for pid, words in processes(str(self.folder)).items() if "ansible-runner worker" in words)
         os.kill(worker, number)
 
     def end(self) -> int:
@@ -76,6 +76,6 @@ class AwxPlay(Play):
         assert self._outcome is not None, "the job did not end"
         return CANCELLED if self._outcome.rc is None else self._outcome.rc
 
-    def left_here(self) -> dict[int, list[str]]:
-        """By AWX's own folder of the job, which all of its processes have in their environment."""
+    def processes_on_controller(self) -> dict[int, list[str]]:
+        """Return processes of the job. All of them have AWX's folder of the job in their environment."""
         return {pid: [words] for pid, words in processes(str(self.folder)).items() if not words.startswith("ssh: ")}

@@ -1,7 +1,7 @@
-"""A host's wall clock that steps while it works.
+"""Step the wall clock of a host while it is working.
 
-The kernel has one wall clock for all namespaces, so what steps is what every Python of the host takes it to be, also one that runs already: all that the
-product has on a host is Python. sshd, the shell and the times of files stay with the machine's clock.
+The kernel has one wall clock for all namespaces. Therefore only the clock of the host's Python processes steps, including those that are already running: the
+product runs only Python on hosts. sshd, the shell and file times keep the machine's clock.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ time.time_ns = lambda: _TIME_NS() + _offset() * 1000000000
 
 
 def prepare(lab: Lab, name: str) -> None:
-    """Before the run, since each Python takes the clock over when it starts."""
+    """Prepare the host before the run, because a Python process loads the clock when it starts."""
     where = "import site; print(site.getsitepackages()[0])"
     folder = lab.path(name, lab.exec(name, [lab.settings.python, "-I", "-c", where], check=True).stdout.strip())
     folder.mkdir(parents=True, exist_ok=True)
@@ -41,7 +41,7 @@ def prepare(lab: Lab, name: str) -> None:
 
 
 def step(lab: Lab, name: str, seconds: int) -> None:
-    """At once, for all of the host; a Python there is asked whether it is so."""
+    """Step the clock for all processes of the host at once, and check it with a Python process there."""
     path = lab.path(name, OFFSET)
     new = path.with_name("lab-clock.new")
     new.write_text(str(seconds))

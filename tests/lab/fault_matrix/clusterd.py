@@ -1,4 +1,5 @@
-"""Stages of the playbooks that talk to ClusterD: its stand-in and that of the Kubernetes API on the controller, whose jobs run on the hosts of the lab."""
+"""Stages of the playbooks that use ClusterD: stand-ins for ClusterD and the Kubernetes API run on the controller, and their jobs run on the hosts of the
+lab."""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ SWITCH_SECONDS = 1.5
 DIES = 2
 LEAF = [{"leaf": "leaf-1", "backup": "leaf-2", "qdds": [{"qdd": "QDD8", "backup": "QDD7", "ports": {"A": 0, "B": 1}}]}]
 NAMES = {"a": "node1", "b": "node2"}
-"""Each job's host."""
+"""The host of each job."""
 
 
 def _summary(job: str, host: str) -> Object:
@@ -86,7 +87,7 @@ def switch_upgrade(lab: Lab, folder: Path) -> Iterator[Stage]:
 
 
 def _kept(path: Path) -> str:
-    """The file by which a later run goes on: jobs that are moved, and the one of which it is not known."""
+    """Return the file from which a later run continues: jobs that were moved, and the job whose state is unknown."""
     if not path.exists():
         return "none"
     try:

@@ -1,7 +1,7 @@
-"""Faults that strike a run: each a name, a sentence, the moment, and what is done then.
+"""Faults of the matrix: each has a name, a description, a moment and an action.
 
-The moment is before the run, or while (``during``) or after (``late``) the host VICTIM does its part, as each playbook says itself; or while the
-controller does its own (``working``), which mostly is to wait for VICTIM.
+The moment is before the run; while (``during``) or after (``late``) the host VICTIM does its part, which each playbook defines; or while the controller does
+its part (``working``), which for most playbooks is waiting for VICTIM.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tests.lab.fault_matrix.play import Play
 VICTIM = "node2"
 AHEAD = "node1"
 DAY = 24 * 3600
-WORKING = f"{VICTIM} does its part, or ClusterD what it was told to"
+WORKING = f"{VICTIM} does its part, or while ClusterD executes a request"
 
 
 def _nothing(_lab: Lab) -> None:
@@ -31,8 +31,8 @@ def _nothing(_lab: Lab) -> None:
 
 @dataclass(frozen=True)
 class Fault:
-    """``strike`` is called with the lab and the run (None before it), ``prepare`` before it; ``plays``: how many operators, and of which kind; ``history``:
-    what the history of the first one lies on; ``other``: what strikes is the job's other playbook."""
+    """A fault. ``strike`` is called with the lab and the run (None before it), ``prepare`` before the run. ``plays``: the class of each operator's run.
+    ``history``: provides the file system of the first run's history. ``other``: the fault is a concurrent run of the job's other playbook."""
 
     what: str
     moment: str
@@ -44,7 +44,7 @@ class Fault:
 
     @property
     def runs_meet(self) -> bool:
-        """Return True if all hosts are sound and only the runs are in each other's way."""
+        """Return True if all hosts are healthy and only the runs conflict with each other."""
         return self.other or len(self.plays) > 1
 
 
@@ -78,18 +78,18 @@ FAULTS = {
     "host down before": Fault(f"{VICTIM} is dead before the run", "before", _on_host("kill")),
     "host down during": Fault(f"{VICTIM} dies while it does its part", "during", _on_host("kill")),
     "host down late": Fault(f"{VICTIM} dies after it has done its part", "late", _on_host("kill")),
-    "ssh cut": Fault(f"the management cable of {VICTIM} is pulled while it does its part", "during", _on_host("ssh-cut")),
-    "disk full": Fault(f"not a byte more fits on the file system of {VICTIM}", "before", _on_host("disk-full")),
+    "ssh cut": Fault(f"The management link of {VICTIM} is cut while it does its part", "during", _on_host("ssh-cut")),
+    "disk full": Fault(f"The file system of {VICTIM} is full", "before", _on_host("disk-full")),
     "controller SIGTERM": Fault(f"ansible-playbook gets SIGTERM while {WORKING}", "working", _on_controller(signal.SIGTERM)),
     "controller SIGKILL": Fault(f"ansible-playbook gets SIGKILL while {WORKING}", "working", _on_controller(signal.SIGKILL)),
-    "AWX cancel": Fault(f"a job of AWX is cancelled, so that ansible-runner kills the process group of ansible-playbook, while {WORKING}", "working",
+    "AWX cancel": Fault(f"A job of AWX is canceled, so that ansible-runner kills the process group of ansible-playbook, while {WORKING}", "working",
                         _on_controller(signal.SIGTERM), plays=(AwxPlay,)),
-    "two operators": Fault("the same playbook is run twice at the same time", "before", plays=(Play, Play)),
-    "other playbook": Fault("at the same time, a second operator runs another playbook on the same hosts", "during", other=True),
-    "garbage": Fault(f"every call of hccn_tool on {VICTIM} prints nonsense and ends with exit status 0", "before", _in_devices("*.garbage=1")),
-    "10 MB of output": Fault(f"every call of hccn_tool on {VICTIM} prints 10 MB and ends with exit status 0", "before", _in_devices("*.flood=10")),
-    "hccn.conf locked": Fault(f"another process of {VICTIM} holds hccn.conf under flock for ten minutes", "before", _in_devices("conf_locked=600")),
-    "clock jump": Fault(f"while {VICTIM} does its part, the wall clock of {AHEAD} steps a day ahead and its own a day back, as far as Python sees it there "
-                        "(the kernel has one for all of these hosts)", "during", _clocks, _with_clocks),
-    "history full": Fault("not a byte more fits on the file system of the history, which is the controller's", "before", history=disks.full),
+    "two operators": Fault("Two operators run the same playbook at the same time", "before", plays=(Play, Play)),
+    "other playbook": Fault("A second operator runs another playbook on the same hosts at the same time", "during", other=True),
+    "garbage": Fault(f"Every call of hccn_tool on {VICTIM} prints garbage and exits with status 0", "before", _in_devices("*.garbage=1")),
+    "10 MB of output": Fault(f"Every call of hccn_tool on {VICTIM} prints 10 MB and exits with status 0", "before", _in_devices("*.flood=10")),
+    "hccn.conf locked": Fault(f"Another process on {VICTIM} holds a lock (flock) on hccn.conf for ten minutes", "before", _in_devices("conf_locked=600")),
+    "clock jump": Fault(f"While {VICTIM} does its part, the wall clock of {AHEAD} steps one day forward and that of {VICTIM} one day back, for their Python "
+                        "processes only (all of these hosts share the kernel's clock)", "during", _clocks, _with_clocks),
+    "history full": Fault("The controller's file system with the history is full", "before", history=disks.full),
 }

@@ -1,4 +1,4 @@
-"""The playbooks of the fault matrix: where each is in the middle, and what becomes of a host, read from files and devices, never by the product."""
+"""The playbooks of the fault matrix: when each is in the middle of its part, and how the state of a host is read from files and devices without the product."""
 
 from __future__ import annotations
 
@@ -27,18 +27,19 @@ CHECK_FABRIC = {"check_fabric_iterations": 20000, "check_fabric_relative_floor":
 COLLECTIVE = {"check_collective_mpirun": str(Path(sys.executable).with_name("mpirun")), "check_collective_ranks_per_host": 2,
               "check_collective_sizes": {"begin": "8K", "end": "8K"}, "check_collective_timeout_s": 40, "check_collective_iterations": 200}
 FABRIC_SECONDS, RANK_SECONDS = 90.0, 110.0
-"""A runner gives up partners that it does not reach, ranks end a minute after the limit of their run."""
+"""A runner gives up unreachable partners, and ranks exit one minute after the limit of their run."""
 EXPOSED = {"expose": (str(Path(sys.executable).parent.parent), sys.base_prefix)}
-"""The hosts have no mpirun of their own: they see this Python's."""
+"""The hosts have no mpirun; they use the one of this Python."""
 TEST_SECONDS = 40
 A3 = {"products": ("A3", "A3", "A3")}
 
 
 @dataclass(frozen=True)
 class Other:
-    """The playbook that disturbs a job most, with the variables that the job's own stage does not have.
+    """The playbook that disturbs a job most, with the variables that the job's own stage does not set.
 
-    ``during``: where it is in the middle of its part on VICTIM, and the job is run then; None where the job is long enough to be met in the middle of its own.
+    ``during``: when it is in the middle of its part on VICTIM; the job starts then. None if the job takes long enough for the other playbook to start in the
+    middle of it.
     """
 
     playbook: str
@@ -48,7 +49,7 @@ class Other:
 
 
 def _long_tests(lab: Lab) -> None:
-    """A test takes TEST_SECONDS, so that a playbook that is started during it meets it."""
+    """Make a test take TEST_SECONDS, so that a playbook that starts meanwhile conflicts with it."""
     for name in lab.hosts:
         path = lab.path(name, f"/var/lib/npu-simulator/{name}/sim.json")
         path.write_text(json.dumps({**json.loads(path.read_text()), "measure_seconds": TEST_SECONDS, "measure_bytes": 1 << 40}))
@@ -64,11 +65,12 @@ UPGRADE_COMES = Other("switch_upgrade")
 
 @dataclass(frozen=True)
 class Job:
-    """``late``: a line that the run prints after VICTIM's part. ``stage`` is made for one run of the cell and taken away after it.
+    """A playbook of the matrix. ``late``: a line that the run prints after VICTIM's part. ``stage`` is set up for one run of the fault case and removed after
+    it.
 
-    ``other`` meets it under the fault "other playbook", None where the playbook reaches no host.
+    ``other``: the playbook of the fault "other playbook", None if the job contacts no host.
 
-    ``left_seconds``: how long after the run a process may be there that a host began and nobody can reach: until the longest deadline on hosts.
+    ``left_seconds``: how long a process on an unreachable host may run after the end of the run: the longest time limit on hosts.
     """
 
     playbook: str
@@ -81,12 +83,12 @@ class Job:
 
 def on_hosts(during: Callable[[Lab], Callable[[Play], bool]], variables: Mapping[str, Any], state: Callable[[Lab, str], str] = states.network_and_switch,
              prepare: Callable[[Lab], None] = lambda lab: None) -> Callable[[Lab, Path], AbstractContextManager[Stage]]:
-    """The stage of a playbook that needs nothing but the hosts."""
+    """Return the stage of a playbook that needs only the hosts."""
 
     @contextmanager
     def stage(lab: Lab, _folder: Path) -> Iterator[Stage]:
         prepare(lab)
-        lab.set_state(VICTIM, "*.latency=0.4")  # so that there is a middle to strike at
+        lab.set_state(VICTIM, "*.latency=0.4")  # slow enough for a fault in the middle
         yield Stage(variables, during(lab), lambda name: state(lab, name))
 
     return stage
@@ -98,7 +100,7 @@ def _said(task: str) -> Callable[[Play], bool]:
 
 @contextmanager
 def _restore(lab: Lab, _folder: Path) -> Iterator[Stage]:
-    """What was saved is another network with TLS on, so that all of it has to be set."""
+    """The saved configuration has another network with TLS on, so that everything must be set."""
     for name, host in lab.hosts.items():
         network = [{"id": device, "address": address.replace("10.78.", "10.79."), "netmask": host.netmask} for device, address in enumerate(host.addresses)]
         tls = [{"id": device, "enabled": True} for device in range(host.devices)]
@@ -117,7 +119,7 @@ def _adopt(lab: Lab, _folder: Path) -> Iterator[Stage]:
 
 
 def _iperf3(lab: Lab) -> None:
-    """Programs that tell their version, slowly on VICTIM."""
+    """Install programs that print their version, slowly on VICTIM."""
     for name in lab.hosts:
         path = lab.path(name, "/usr/local/bin/iperf3")
         path.write_text(f"#!/bin/sh\n{'sleep 2' if name == VICTIM else ':'}\necho 'iperf 3.99 (made for a test)'\n")
@@ -142,7 +144,7 @@ def _validate(lab: Lab, _folder: Path) -> Iterator[Stage]:
 
 @contextmanager
 def _report(lab: Lab, folder: Path) -> Iterator[Stage]:
-    """The page of an earlier run, in which one ping failed."""
+    """Report an earlier run in which one ping failed."""
     kept = folder / "kept"
     measured = {"schema": "hccn.cluster/measurement/1", "kind": "ping", "source": {"host": "node1", "device": 0}, "target": {"host": "node2", "device": 0}}
     earlier = writer.RunWriter(kept, {"schema": "hccn.cluster/history/1", "run_id": "earlier", "started_at": "2026-01-02T03:04:05Z",
@@ -155,7 +157,7 @@ def _report(lab: Lab, folder: Path) -> Iterator[Stage]:
 
 @contextmanager
 def _quarantine(lab: Lab, folder: Path) -> Iterator[Stage]:
-    """The command is one that takes three seconds."""
+    """Use a command that takes three seconds."""
     begun, ended = folder / "begun", folder / "ended"
     folder.mkdir(parents=True, exist_ok=True)
     command = ["sh", "-c", f"echo >> {begun}; sleep 3; echo >> {ended}"]

@@ -1,6 +1,6 @@
-"""``python -m tests.lab.fault_matrix.killed LAB PLAYBOOK``: the playbook while one host of a lab is dead, judged from outside.
+"""``python -m tests.lab.fault_matrix.killed LAB PLAYBOOK``: run a playbook while one host of a lab is dead, and check the result from outside.
 
-For the Molecule scenarios: the host ends as unreachable or failed, the others are done, the exit status is not zero, nothing is left.
+The Molecule scenarios use it: the dead host must be unreachable or failed, the others succeed, the exit status is not zero, and no process is left.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 from tests.lab.fault_matrix.faults import VICTIM
-from tests.lab.fault_matrix.play import PLAY_SECONDS, RECAP, until_nothing_is_left
+from tests.lab.fault_matrix.play import PLAY_SECONDS, RECAP, remaining_processes
 from tests.lab.testbed import load
 
 
@@ -20,9 +20,9 @@ def main(folder: str, playbook: str) -> int:
     lab.fault(VICTIM, "kill")
     argv = ["ansible-playbook", "-i", str(lab.inventory), "-i", str(Path(playbook).with_name("variables")), playbook]
     done = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=PLAY_SECONDS, check=False)
-    # On localhost the job concludes, and fails for the lost host.
+    # localhost concludes the job, and fails because of the lost host.
     bad = {host for host, _changed, unreachable, failed in RECAP.findall(done.stdout) if int(unreachable) or int(failed)} - {"localhost"}
-    left = until_nothing_is_left(lab)
+    left = remaining_processes(lab)
     faults = []
     if done.returncode == 0:
         faults.append("the exit status is 0")

@@ -1,4 +1,4 @@
-"""Many cells of the fault matrix: they mostly wait for hosts that do not answer, so a few run side by side."""
+"""Run fault cases in parallel, because they spend most of their time waiting for hosts that do not answer."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.lab.fault_matrix.cells import Seen, run
+from tests.lab.fault_matrix.cases import Observed, run
 from tests.lab.fault_matrix.table import Table
 from tests.lib.project import skip
 from tests.lab.testbed import Unavailable, require
@@ -19,8 +19,8 @@ Name = tuple[str, str]
 
 
 @contextmanager
-def cells(table: Table, names: Iterable[Name], folder: Path) -> Iterator[Mapping[Name, Future[Seen]]]:
-    """Playbook and fault to what will be seen; what nobody has waited for is not begun any more."""
+def running_cases(table: Table, names: Iterable[Name], folder: Path) -> Iterator[Mapping[Name, Future[Observed]]]:
+    """Yield the future result of each playbook and fault. Cases that have not started when the context exits are canceled."""
     try:
         require()
     except Unavailable as reason:

@@ -1,4 +1,4 @@
-"""One run of a playbook over a lab, watched from outside: what it says, how it ends, what it leaves."""
+"""One run of a playbook on a lab, observed from outside: its output, its exit status and its remaining processes."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ from tests.lab.testbed import kernel
 
 PLAY_SECONDS = 300.0
 HISTORY = "history"
-"""The folder of a run's history, below the run's own."""
+"""The folder of the history, below the folder of the run."""
 LEFT_SECONDS = 30.0
-"""How long after the end of a run a process may still be there: a call of hccn_tool that had begun ends by itself, later on a machine under load."""
+"""How long after the end of a run a process may still exist: a call of hccn_tool exits by itself, later on a busy machine."""
 
-LOOK_SECONDS = 0.03
-OF_A_FAULT = "hccn_sim.host_faults import hold"
-"""In the command line of the process that holds a host's hccn.conf under a lock."""
+POLL_SECONDS = 0.03
+LOCK_HOLDER = "hccn_sim.host_faults import hold"
+"""Part of the command line of the process that holds a lock on a host's hccn.conf."""
 
 RECAP = re.compile(r"^(\S+)\s+: ok=\d+\s+changed=(\d+)\s+unreachable=(\d+)\s+failed=(\d+)", re.MULTILINE)
 
 
 class Play:
-    """ansible-playbook as a process of its own session."""
+    """ansible-playbook as a process in a new session."""
 
     def __init__(self, lab: Lab, folder: Path, playbook: str, variables: Mapping[str, Any]) -> None:
         self.lab, self.playbook, self.history, self.lines = lab, playbook, folder / HISTORY, list[str]()
@@ -55,28 +55,28 @@ class Play:
         return "".join(self.lines)
 
     def wait_for(self, what: str, seen: Callable[[], bool]) -> None:
-        """Until ``seen``; a run that ends before it was a run without the fault, and so no test of it."""
+        """Wait until ``seen`` returns True. A run that ends before did not have the fault, which fails the test."""
         end = time.monotonic() + PLAY_SECONDS
         while not seen():
-            assert self.running(), f"the play ended before {what}:\n{self.output}"
-            assert time.monotonic() < end, f"{what} did not come:\n{self.output}"
-            time.sleep(LOOK_SECONDS)
+            assert self.running(), f"the run ended before {what}:\n{self.output}"
+            assert time.monotonic() < end, f"{what} did not happen within {PLAY_SECONDS:.0f} s:\n{self.output}"
+            time.sleep(POLL_SECONDS)
 
     def running(self) -> bool:
         return self.process.poll() is None
 
     def signal(self, number: signal.Signals) -> None:
-        """To the process alone, as an operator or AWX ends it by its pid."""
+        """Send the signal to the process only, as an operator or AWX does."""
         os.kill(self.process.pid, number)
 
     def end(self) -> int:
-        """The exit status."""
+        """Wait for the end of the run and return the exit status."""
         code = self.process.wait(PLAY_SECONDS)
         self._reading.join(LEFT_SECONDS)
         return code
 
     def classes(self) -> dict[str, str]:
-        """Each host of the recap as ``ok``, ``failed`` or ``unreachable``; empty where the run was killed before its recap."""
+        """Return each host of the recap as ``ok``, ``failed`` or ``unreachable``; nothing if the run was killed before its recap."""
         return {host: "unreachable" if int(unreachable) else "failed" if int(failed) else "ok"
                 for host, _changed, unreachable, failed in RECAP.findall(self.output)}
 
@@ -91,9 +91,9 @@ class Play:
         verdicts = [record for run in self.runs() for record in run.records if record.get("kind") == "verdict" and record.get("source", {}).get("host")]
         return sorted({str(record["source"]["host"]) for record in verdicts if record["samples"][0]["class"] == "failed"})
 
-    def left_here(self) -> dict[int, list[str]]:
-        """Processes of this run on the controller, by its session or its folder in their environment; ssh's masters stay for a minute by themselves and are
-        the lab's to end."""
+    def processes_on_controller(self) -> dict[int, list[str]]:
+        """Return processes of this run on the controller, found by its session or its folder in their environment. ssh's masters are excluded: they exit after
+        a minute, or the lab ends them."""
         of_it = {*processes(str(self.history)), *(pid for pid in kernel.processes() if _session(pid) == self.process.pid)}
         return {pid: argv for pid in of_it if pid != self.process.pid and (argv := kernel.arguments(pid)) and argv[0] and not argv[0].startswith("ssh: ")}
 
@@ -105,17 +105,17 @@ def _session(pid: int) -> int:
         return -1
 
 
-def left_on_hosts(lab: Lab) -> dict[str, list[str]]:
-    """What runs on the hosts beside sshd and what a fault has put there: host and pid to command line."""
+def processes_on_hosts(lab: Lab) -> dict[str, list[str]]:
+    """Return the processes of the hosts except sshd and those of a fault: host and pid to command line."""
     return {f"{name} {pid}": argv for name in lab.hosts for pid, argv in lab.processes(name).items()
-            if not argv[0].startswith(("sshd", "/usr/sbin/sshd")) and not any(OF_A_FAULT in word for word in argv)}
+            if not argv[0].startswith(("sshd", "/usr/sbin/sshd")) and not any(LOCK_HOLDER in word for word in argv)}
 
 
-def until_nothing_is_left(lab: Lab, *plays: Play, seconds: float = LEFT_SECONDS) -> dict[Any, list[str]]:
-    """What is left after so many seconds, seen in /proc; returns as soon as it is nothing."""
+def remaining_processes(lab: Lab, *plays: Play, seconds: float = LEFT_SECONDS) -> dict[Any, list[str]]:
+    """Wait up to ``seconds`` for all processes to exit, and return the remaining ones as seen in /proc."""
     end = time.monotonic() + seconds
     while True:
-        left: dict[Any, list[str]] = {**left_on_hosts(lab), **{pid: argv for play in plays for pid, argv in play.left_here().items()}}
+        left: dict[Any, list[str]] = {**processes_on_hosts(lab), **{pid: argv for play in plays for pid, argv in play.processes_on_controller().items()}}
         if not left or time.monotonic() > end:
             return left
         time.sleep(0.1)

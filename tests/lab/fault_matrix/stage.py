@@ -1,4 +1,4 @@
-"""What a cell needs beside the hosts, and how it is seen what became of all of it."""
+"""What a fault case needs in addition to the hosts, and how its results are read."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ from tests.lab.testbed import Lab
 
 @dataclass(frozen=True)
 class Stage:
-    """``during``: is the host VICTIM in the middle of its part? ``working``: is the controller, where its part is another than to wait for the hosts?
+    """A prepared fault case. ``during``: returns True while the host VICTIM is in the middle of its part. ``working``: the same for the controller, if its part
+    is more than waiting for the hosts.
 
-    ``state`` of a living host, ``elsewhere`` of what is no host: a file of the controller, ClusterD.
+    ``state``: returns the state of a running host. ``elsewhere``: returns the state of everything else, such as files of the controller or ClusterD.
     """
 
     variables: Mapping[str, Any]
@@ -26,6 +27,6 @@ class Stage:
 
 
 def called(*words: str, but: str = "") -> Callable[[Lab], Callable[[Play], bool]]:
-    """VICTIM runs a command with these words."""
+    """Return a function that returns True while VICTIM runs a command with these words."""
     wanted = frozenset(words)
     return lambda lab: lambda _play: any(wanted <= set(argv) and but not in argv for argv in lab.processes(VICTIM).values())

@@ -1,4 +1,4 @@
-"""What has become of hosts and files, in a few words: read from outside, never by the product."""
+"""The state of hosts and files in a few words, read from outside without the product."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ _SWITCH = re.compile(r"^tls_enable_\d+=(\d)$", re.MULTILINE)
 
 
 def network_and_switch(lab: Lab, name: str) -> str:
-    """``10.79 tls 1`` where hccn.conf and all devices agree; what the devices say stands behind where they do not."""
+    """Return ``10.79 tls 1`` if hccn.conf and all devices agree; otherwise the settings of the devices are appended."""
     text = lab.path(name, "/etc/hccn.conf").read_text()
-    filed = _told(_ADDRESS.findall(text), _SWITCH.findall(text) or ["0"])
+    filed = _describe(_ADDRESS.findall(text), _SWITCH.findall(text) or ["0"])
     devices = [lab.state(name, device) for device in range(lab.hosts[name].devices)]
-    live = _told([".".join(device["ip"].split(".")[:2]) for device in devices], [device.get("tls") or "0" for device in devices])
+    live = _describe([".".join(device["ip"].split(".")[:2]) for device in devices], [device.get("tls") or "0" for device in devices])
     return filed if filed == live else f"{filed}, devices {live}"
 
 
-def _told(networks: list[str], switches: list[str]) -> str:
+def _describe(networks: list[str], switches: list[str]) -> str:
     return f"{'+'.join(sorted(set(networks)))} tls {'+'.join(sorted(set(switches)))}"
 
 
 def table(lab: Lab, name: str, path: str) -> str:
-    """How many servers and ranks the host's rank table has; ``none``; ``torn`` where it is no JSON."""
+    """Return the number of servers and ranks in the host's rank table, ``none`` without a table, or ``torn`` if it is not JSON."""
     found = lab.path(name, path)
     if not found.exists():
         return "none"
@@ -40,13 +40,13 @@ def table(lab: Lab, name: str, path: str) -> str:
 
 
 def fabric(lab: Lab, name: str) -> str:
-    """With the tests that live on its devices, or were not reset."""
+    """Return the network and TLS with the tests that run on the host's devices or were not reset."""
     tests = sorted(path.name for path in lab.path(name, f"/var/lib/npu-simulator/{name}/state").glob("roce_test_*.json"))
     return f"{network_and_switch(lab, name)}, {', '.join(tests) or 'no test'}"
 
 
 def adopted(folder: Path, lab: Lab) -> str:
-    """Of which hosts there is a file of variables, and which are torn."""
+    """Return the hosts that have a file of variables, and which files are torn."""
     found = []
     for name in lab.hosts:
         path = folder / f"{name}.yml"
@@ -61,13 +61,13 @@ def adopted(folder: Path, lab: Lab) -> str:
 
 
 def pages(folder: Path) -> str:
-    """Of a history, by their last words."""
+    """Return the number of complete pages of a history (``2 whole``), or the names of torn ones."""
     found = sorted((folder / "reports").glob("*"))
     torn = [path.name for path in found if path.suffix != ".html" or not path.read_text().rstrip().endswith("</html>")]
     return f"torn: {', '.join(torn)}" if torn else f"{len(found)} whole" if found else "none"
 
 
 def times(begun: Path, ended: Path) -> str:
-    """How often a command has begun and come to its end; each time is a line of a file."""
+    """Return how often a command started and completed; each time is a line of a file."""
     first, second = (len(path.read_text().splitlines()) if path.exists() else 0 for path in (begun, ended))
     return f"begun {first}, ended {second}"

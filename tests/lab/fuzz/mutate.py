@@ -1,4 +1,4 @@
-"""Texts and documents a little, or quite, unlike the true ones. The same seed gives the same."""
+"""Mutate texts and documents, slightly or strongly. The same seed makes the same mutations."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ JUNK: tuple[Any, ...] = (
 
 
 def text(generator: random.Random, seeds: list[str]) -> str:
-    """A seed with one to six mutations."""
+    """Return a seed text with one to six mutations."""
     made = generator.choice(seeds)
     for _time in range(generator.choice((1, 1, 2, 3, 6))):
         made = generator.choice(_TEXT)(generator, made, seeds)
@@ -31,7 +31,7 @@ def text(generator: random.Random, seeds: list[str]) -> str:
 
 
 def document(generator: random.Random, seed: Any) -> Any:
-    """A copy with one to four values replaced, removed, doubled or put elsewhere."""
+    """Return a copy with one to four values replaced, removed, doubled or moved."""
     made = copy.deepcopy(seed)
     for _time in range(generator.choice((1, 1, 2, 4))):
         places = list(_places(made))
@@ -58,7 +58,7 @@ def _has(holder: Any, key: Any) -> bool:
 
 
 def _places(value: Any) -> list[tuple[Any, Any]]:
-    """Every holder and key, top down."""
+    """Yield every holder and key, top down."""
     found: list[tuple[Any, Any]] = []
     waiting = [value]
     while waiting and len(found) < 5000:
@@ -84,14 +84,14 @@ def _insert(generator: random.Random, made: str, _seeds: list[str]) -> str:
 
 
 def _word(generator: random.Random, made: str, _seeds: list[str]) -> str:
-    """One word is another."""
+    """Replace one word with another."""
     words = made.split(" ")
     words[generator.randrange(len(words))] = generator.choice(WORDS)
     return " ".join(words)
 
 
 def _lines(generator: random.Random, made: str, _seeds: list[str]) -> str:
-    """A line is lost, doubled, moved, or glued to the one before."""
+    """Remove, double or move a line, or join it with the previous one."""
     lines = made.split("\n")
     place = generator.randrange(len(lines))
     kind = generator.randrange(4)
@@ -111,7 +111,7 @@ def _digits(generator: random.Random, made: str, _seeds: list[str]) -> str:
 
 
 def _splice(generator: random.Random, made: str, seeds: list[str]) -> str:
-    """The head of one text with the tail of another."""
+    """Join the head of one text with the tail of another."""
     other = generator.choice(seeds)
     return made[:generator.randrange(len(made) + 1)] + other[generator.randrange(len(other) + 1):]
 

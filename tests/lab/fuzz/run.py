@@ -1,6 +1,6 @@
-"""Feeds what is not quite true to everything that reads, and tells what raised anything but the project's own errors, or did not come back.
+"""Pass mutated inputs to all parsers and report those that raise anything but the project's own errors, or do not return.
 
-``python -m tests.lab.fuzz.run 1000000``: so many inputs over all of them; the seed is printed. ``--seed`` and ``--only`` repeat one.
+``python -m tests.lab.fuzz.run 1000000`` distributes that number of inputs over all parsers and prints the seed. ``--seed`` and ``--only`` repeat one.
 """
 
 from __future__ import annotations
@@ -18,40 +18,40 @@ from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import H
 from tests.lab.fuzz import mutate, targets
 
 HANG_SECONDS = 20
-"""Inputs are below 200 kB; what takes that long does not come back."""
+"""Inputs are below 200 kB; a parser that takes this long is considered hung."""
 
 
 class Hung(BaseException):
-    """Not an Exception: no parser may catch it."""
+    """The parser did not return. It is not an Exception, so that no parser can catch it."""
 
 
 @dataclass(frozen=True)
 class Finding:
-    """``what``: the exception, where it was raised."""
+    """``problem``: the exception and where it was raised."""
 
     target: str
-    what: str
+    problem: str
     input: Any
 
     def __str__(self) -> str:
-        return f"{self.target}: {self.what}\n    {self.input!r:.400}"
+        return f"{self.target}: {self.problem}\n    {self.input!r:.400}"
 
 
 @dataclass
 class Tally:
-    """``refused``: inputs that got the project's own error."""
+    """``refused``: number of inputs that raised the project's own error."""
 
     inputs: int = 0
     refused: int = 0
 
 
 def names() -> list[str]:
-    """Of everything that is fuzzed."""
+    """Return the names of all targets."""
     return [*targets.text_targets(), *targets.document_targets()]
 
 
 def fuzz(name: str, count: int, seed: int, tally: Tally) -> Iterator[Finding]:
-    """Each kind of finding once."""
+    """Yield one finding of each kind."""
     generator = random.Random(f"{name} {seed}")  # noqa: S311
     call, make = _maker(name, generator)
     known: set[str] = set()
@@ -60,10 +60,10 @@ def fuzz(name: str, count: int, seed: int, tally: Tally) -> Iterator[Finding]:
         for _number in range(count):
             made = make()
             tally.inputs += 1
-            what = _one(call, made, tally)
-            if what and what not in known:
-                known.add(what)
-                yield Finding(name, what, made)
+            problem = _one(call, made, tally)
+            if problem and problem not in known:
+                known.add(problem)
+                yield Finding(name, problem, made)
     finally:
         signal.alarm(0)
         signal.signal(signal.SIGALRM, before)
@@ -84,14 +84,14 @@ def _hung(_signal: int, _frame: Any) -> None:
 
 
 def _one(call: Callable[[Any], Any], made: Any, tally: Tally) -> str:
-    """What went wrong, empty where nothing did."""
+    """Return a description of what went wrong, or an empty text."""
     signal.alarm(HANG_SECONDS)
     try:
         call(made)
     except HccnError:
         tally.refused += 1
     except Hung:
-        return f"did not come back within {HANG_SECONDS} s"
+        return f"did not return within {HANG_SECONDS} s"
     except Exception as error:
         last = traceback.extract_tb(error.__traceback__)[-1]
         return f"{type(error).__name__} at {last.filename.rsplit('/', 1)[-1]}:{last.lineno}"
@@ -101,17 +101,17 @@ def _one(call: Callable[[Any], Any], made: Any, tally: Tally) -> str:
 
 
 def main() -> int:
-    """The number of findings, at most 100."""
+    """Return the number of findings, at most 100."""
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("inputs", type=int)
     options.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10**6))
     options.add_argument("--only")
-    chosen = options.parse_args()
-    wanted = [name for name in names() if chosen.only in (None, name)]
+    arguments = options.parse_args()
+    wanted = [name for name in names() if arguments.only in (None, name)]
     tally, found, start = Tally(), [], time.monotonic()
-    print(f"seed {chosen.seed}, {len(wanted)} parsers", flush=True)
+    print(f"seed {arguments.seed}, {len(wanted)} parsers", flush=True)
     for name in wanted:
-        for finding in fuzz(name, chosen.inputs // len(wanted) + 1, chosen.seed, tally):
+        for finding in fuzz(name, arguments.inputs // len(wanted) + 1, arguments.seed, tally):
             found.append(finding)
             print(finding, flush=True)
     print(f"{tally.inputs} inputs, {tally.refused} refused, {len(found)} findings, {time.monotonic() - start:.0f} s")

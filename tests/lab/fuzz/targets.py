@@ -1,6 +1,6 @@
-"""What is fuzzed, and with what to begin: every public function of module_utils whose name begins with parse, and what reads documents.
+"""Targets of fuzzing and their seed texts: every public function of module_utils whose name begins with parse, and functions that read documents.
 
-The texts to begin with are those of the unit tests: whatever stands there in quotes and has more than one line, or is given to the parser of the file.
+The seeds are the texts of the unit tests: all literals with more than one line, or that are passed to the parser of the file.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ CALLS: dict[str, Callable[[Callable[..., Any], str], Any]] = {
     "_fabric.journal.parse_journal": lambda parse, text: parse(text.encode("utf-8", "surrogatepass")),
     "_device.rdma_checks.parse_memlock": lambda parse, text: parse(text, text),
 }
-"""Parsers that want something else than one text."""
+"""Parsers whose arguments are not a single text."""
 
 
 def text_targets() -> dict[str, Target]:
-    """By name."""
+    """Return the parsers of texts by name."""
     found: dict[str, Target] = {}
     for path in sorted(UTILS.rglob("*.py")):
         short = ".".join(path.relative_to(UTILS).with_suffix("").parts)
@@ -80,7 +80,7 @@ def _folder() -> str:
 
 @lru_cache(maxsize=1)
 def seeds() -> dict[str, list[str]]:
-    """The texts of the unit tests by the stem of the file under test; under "" those of all."""
+    """Return the texts of the unit tests by the stem of the file under test; "" has the texts of all files."""
     found: dict[str, list[str]] = {"": []}
     for path in sorted(UNITS.rglob("test_*.py")):
         known = list(dict.fromkeys(_texts(ast.parse(path.read_text()))))
@@ -126,7 +126,7 @@ ENDPOINTS = {"version": "1.3", "net_instance_id": "a", "endpoint_list": [{"proto
 
 
 def document_targets() -> dict[str, tuple[Target, list[Any]]]:
-    """By name, with documents to begin with."""
+    """Return the parsers of documents by name, with seed documents."""
     tables = [TABLE, SUPER, RANKS, GROUPS, GLOBAL, PREFILL, ENDPOINTS]
     plans = [make_plan(HOSTS, kind, compact=compact) for kind in ("quick", "full", "leaves") for compact in (False, True)]
     records = [[_record("n1", "n2", 1), _record("n2", "n3", 2), _record("n3", "n1", 3), {**_record("n1", "n4", 4), "status": "failed", "samples": [],

@@ -40,7 +40,7 @@ class Cluster:
         return [f"{one['metadata']['name']}" for path in (*JOBS.values(), PODS, CONFIGS) for one in self.server.items(path)
                 if one["metadata"]["name"] != "kube-root-ca.crt"]
 
-    def until_nothing_is_left(self) -> list[str]:
+    def remaining_processes(self) -> list[str]:
         end = time.monotonic() + 30
         while (found := self.left()) and time.monotonic() < end:
             time.sleep(0.1)
@@ -65,7 +65,7 @@ def test_measured(cluster: Cluster, tmp_path: Path, launcher: str, rank_table: b
     assert done.returncode == 0, done.stdout + done.stderr + str(cluster.controller.errors)
     assert [(one["status"], one["hosts"], one["ranks"], len(one["samples"])) for one in records] == [("ok", ["lab0", "lab0"], 4, 2)]
     assert cluster.controller.served > before
-    assert cluster.until_nothing_is_left() == []
+    assert cluster.remaining_processes() == []
     assert cluster.controller.errors == []
 
 
@@ -79,7 +79,7 @@ def test_the_server_takes_the_runner_pods(cluster: Cluster) -> None:
         made = cluster.server.create(group if one["kind"] == "PodGroup" else PODS, one)
         assert made["metadata"]["name"] == one["metadata"]["name"]
         cluster.server.call("DELETE", f"{group if one['kind'] == 'PodGroup' else PODS}/{one['metadata']['name']}")
-    assert cluster.until_nothing_is_left() == []
+    assert cluster.remaining_processes() == []
 
 
 def test_the_server_refuses_what_the_rules_refuse(cluster: Cluster) -> None:

@@ -1,4 +1,4 @@
-"""Real small hosts on one machine, for tests: see README.md.
+"""Hosts made from namespaces on one machine, for tests: see README.md.
 
     with tests.lab.testbed.lab(n=4) as lab:
         subprocess.run(["ansible-playbook", "-i", lab.inventory, "playbooks/bring_up.yml"])
@@ -22,16 +22,16 @@ from .plan import LabError, Settings, Unavailable
 __all__ = ["Lab", "LabError", "Settings", "Unavailable", "down", "lab", "load", "require", "up"]
 
 PREFIX = "testbed-"
-OLD_SECONDS = 60  # a younger folder may be of a lab that is coming up
+OLD_SECONDS = 60  # a younger folder may belong to a lab that is starting
 
 
 @contextmanager
 def lab(n: int = 4, *, product: str = "A2", products: Sequence[str] = (), folder: Path | None = None, variables: dict[str, Any] | None = None,
         **more: Any) -> Iterator[Lab]:
-    """A lab of ``n`` hosts, or one for each of ``products``, for the length of a ``with``; it never outlives this process.
+    """Return a lab of ``n`` hosts, or one host for each of ``products``, as a context manager. It never outlives this process.
 
-    ``variables`` go into the inventory, ``more`` are settings (plan.Settings): npus, leaf_size, link_rate, python, expose, state, rootless.
-    Raises Unavailable where this machine cannot carry one, LabError for anything else.
+    ``variables`` become variables of the inventory. ``more`` are settings (plan.Settings): npus, leaf_size, link_rate, python, expose, state, rootless.
+    Raise Unavailable if this machine cannot run a lab, LabError for other errors.
     """
     sweep()
     where = folder or Path(tempfile.mkdtemp(prefix=PREFIX))
@@ -48,7 +48,7 @@ def lab(n: int = 4, *, product: str = "A2", products: Sequence[str] = (), folder
 
 
 def sweep() -> None:
-    """Folders of labs whose process was killed: the labs are gone, their few files are not."""
+    """Remove the folders of labs whose process was killed: such a lab is gone, but its files remain."""
     for folder in Path(tempfile.gettempdir()).glob(PREFIX + "*"):
         with suppress(OSError, LabError):
             status = (folder / MARK).stat()
@@ -57,7 +57,7 @@ def sweep() -> None:
 
 
 def down_if_dead(folder: Path) -> None:
-    """``down`` would end a lab that lives; this leaves it alone."""
+    """Take a lab down unless it is alive."""
     with suppress(LabError):
         load(folder)
         return

@@ -1,4 +1,4 @@
-"""python -m tests.lab.testbed up|down|status|exec|fault|heal: small real hosts on this machine."""
+"""python -m tests.lab.testbed up|down|status|exec|fault|heal: hosts made from namespaces on this machine."""
 
 from __future__ import annotations
 
@@ -23,34 +23,34 @@ def default_folder() -> Path:
 
 def parser() -> argparse.ArgumentParser:
     where = argparse.ArgumentParser(add_help=False)
-    where.add_argument("--dir", type=Path, default=default_folder(), help="where the lab's inventory, keys and record lie (also HCCN_TESTBED_DIR)")
+    where.add_argument("--dir", type=Path, default=default_folder(), help="folder of the lab's inventory, keys and record (also HCCN_TESTBED_DIR)")
     top = argparse.ArgumentParser(prog="python -m tests.lab.testbed", description=__doc__)
     commands = top.add_subparsers(dest="command", required=True)
-    start = commands.add_parser("up", parents=[where], help="bring hosts up: node1, node2, ...")
-    start.add_argument("-n", type=int, default=4, help="how many (4)")
+    start = commands.add_parser("up", parents=[where], help="start hosts: node1, node2, ...")
+    start.add_argument("-n", type=int, default=4, help="number of hosts (4)")
     start.add_argument("--product", choices=list(DEVICES), default="A2")
     start.add_argument("--products", help="the product of each host, for example A2,A2,A3,A3")
-    start.add_argument("--npus", type=int, help="devices a host, by default as many as its product has; on A3 a device is a die")
-    start.add_argument("--leaf-size", type=int, default=Settings.leaf_size, help=f"hosts a leaf switch ({Settings.leaf_size})")
-    start.add_argument("--link-rate", default=Settings.link_rate, help=f"rate of every NPU's link ({Settings.link_rate})")
-    start.add_argument("--python", default=Settings.python, help="Ansible's Python on the hosts; show its folder with --expose")
-    start.add_argument("--expose", action="append", default=[], metavar="DIR", help="a folder of this machine that the hosts see at its path, read-only")
+    start.add_argument("--npus", type=int, help="devices per host, by default the number of its product; on A3 a device is a die")
+    start.add_argument("--leaf-size", type=int, default=Settings.leaf_size, help=f"hosts per leaf switch ({Settings.leaf_size})")
+    start.add_argument("--link-rate", default=Settings.link_rate, help=f"rate of each NPU's link ({Settings.link_rate})")
+    start.add_argument("--python", default=Settings.python, help="Ansible's Python on the hosts; make its folder available with --expose")
+    start.add_argument("--expose", action="append", default=[], metavar="DIR", help="a folder of this machine that the hosts can read at the same path")
     start.add_argument("--state", action="append", default=[], metavar="KEY=VALUE", help="state of the devices of all hosts, for example *.tls=1")
-    start.add_argument("--rootless", action="store_true", help="without root, where the kernel allows it")
-    commands.add_parser("check", help="can this machine carry a lab? installs what is missing where root may")
-    commands.add_parser("down", parents=[where], help="end the lab, leave nothing")
-    commands.add_parser("status", parents=[where], help="which hosts are up")
-    run = commands.add_parser("exec", parents=[where], help="run a command in a host: exec node1 -- hostname")
+    start.add_argument("--rootless", action="store_true", help="run without root, if the kernel allows it")
+    commands.add_parser("check", help="check whether this machine can run a lab; as root, install missing packages")
+    commands.add_parser("down", parents=[where], help="end the lab and remove its files")
+    commands.add_parser("status", parents=[where], help="print which hosts are up")
+    run = commands.add_parser("exec", parents=[where], help="run a command on a host: exec node1 -- hostname")
     run.add_argument("host")
     run.add_argument("argv", nargs=argparse.REMAINDER)
-    wrong = commands.add_parser("fault", parents=[where], help="break something", description=faults.__doc__,
+    wrong = commands.add_parser("fault", parents=[where], help="inject a fault", description=faults.__doc__,
                                 formatter_class=argparse.RawDescriptionHelpFormatter)
     wrong.add_argument("target", help="a host, or leaf:K")
     wrong.add_argument("what", nargs="?", default="", choices=["", *faults.WHAT])
     wrong.add_argument("--npu", type=int)
     wrong.add_argument("--rate", default="")
     wrong.add_argument("--link-down", action="store_true")
-    right = commands.add_parser("heal", parents=[where], help="take all faults of a host or a leaf back")
+    right = commands.add_parser("heal", parents=[where], help="remove all faults of a host or a leaf")
     right.add_argument("target")
     return top
 

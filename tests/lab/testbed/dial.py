@@ -1,6 +1,6 @@
-"""ssh's ProxyCommand with ProxyUseFdpass: dial.py FOLDER ADDRESS PORT connects from inside the lab's network and hands the connection over.
+"""ssh's ProxyCommand with ProxyUseFdpass: dial.py FOLDER ADDRESS PORT connects from inside the lab's network and passes the connection to ssh.
 
-So the machine's own network is not touched, and two labs may have the same addresses.
+This way, the machine's own network is not touched, and two labs may have the same addresses.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""What can go wrong in a lab, on purpose.
+"""Inject faults into a lab.
 
-    fault node2 --npu 3 --rate 50mbit    a slow port, both ways; without --npu all of the host; leaf:0 is a leaf switch's uplink
-    fault node2 --npu 3 --link-down      a pulled cable
-    fault node2 kill                     the host's first process is killed, and all of the host with it
-    fault node2 pause | resume           every process is stopped where it is
-    fault node2 ssh-cut                  the management cable is pulled: packets vanish, connections stay silent
-    fault node2 disk-full                not a byte more fits on the host's file system
+    fault node2 --npu 3 --rate 50mbit    limit the rate of a port in both directions; without --npu all ports of the host; leaf:0 is a leaf switch's uplink
+    fault node2 --npu 3 --link-down      disconnect a cable
+    fault node2 kill                     kill the host's first process, and with it the whole host
+    fault node2 pause | resume           stop or continue every process
+    fault node2 ssh-cut                  disconnect the management cable: packets are lost, connections stay silent
+    fault node2 disk-full                fill the host's file system
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ GONE_SECONDS, CALL_SECONDS = 10.0, 20.0
 
 
 def fault(lab: Lab, target: str, what: str = "", *, npu: int | None = None, rate: str = "", link_down: bool = False) -> None:
-    """Raises LabError."""
+    """Inject a fault. Raise LabError."""
     if sum(map(bool, (what, rate, link_down))) != 1:
         raise LabError(f"one fault at a time: a rate, link-down, or {', '.join(WHAT)}")
     if target.startswith(LEAF):
         if what:
-            raise LabError(f"{what} is no fault of a leaf switch: give a rate or link-down")
+            raise LabError(f"{what} is not a fault of a leaf switch: use --rate or --link-down")
         _set_uplink(lab, target, rate or lab.settings.link_rate, link_down)
     elif not what:
         _set_ports(lab, lab.host(target), _devices(lab, target, npu), rate or lab.settings.link_rate, link_down)
     elif what in WHAT:
         {"kill": _kill, "pause": _pause, "resume": _resume, "ssh-cut": _cut, "disk-full": _fill}[what](lab, lab.host(target))
     else:
-        raise LabError(f"no fault {what!r}: give {', '.join(WHAT)}")
+        raise LabError(f"unknown fault {what!r}: use one of {', '.join(WHAT)}")
 
 
 def heal(lab: Lab, target: str) -> None:
@@ -50,7 +50,7 @@ def heal(lab: Lab, target: str) -> None:
         return
     host = lab.host(target)
     if not lab.alive(target):
-        raise LabError(f"{target} is down and stays down: bring the lab up anew")
+        raise LabError(f"{target} is dead and cannot be healed: start the lab again")
     _resume(lab, host)
     _set_ports(lab, host, range(host.devices), lab.settings.link_rate, False)
     links.batch("ip", [f"link set {links.management_port(host)} up"], lab.enter_switches())
@@ -67,7 +67,7 @@ def _devices(lab: Lab, target: str, npu: int | None) -> Iterable[int]:
 
 
 def _set_ports(lab: Lab, host: Host, devices: Iterable[int], rate: str, down: bool) -> None:
-    """Both ends: the leaf's port and the host's own."""
+    """Set both ends of the links: the leaf's port and the host's own."""
     devices = list(devices)
     there = lab.enter_switches()
     links.batch("ip", [f"link set {links.port(host, device)} {'down' if down else 'up'}" for device in devices], there)
@@ -76,28 +76,28 @@ def _set_ports(lab: Lab, host: Host, devices: Iterable[int], rate: str, down: bo
 
 
 def _set_uplink(lab: Lab, target: str, rate: str, down: bool) -> None:
-    """Uplinks have no limit of their own."""
+    """Set the uplink of a leaf. Uplinks have no default limit."""
     number = target[len(LEAF):]
     if not number.isdigit() or int(number) >= lab.settings.leaves:
         raise LabError(f"no leaf switch {target}: the lab has leaf:0 to leaf:{lab.settings.leaves - 1}")
-    ends = links.uplink(int(number))
+    ports = links.uplink(int(number))
     there = lab.enter_switches()
-    links.batch("ip", [f"link set {end} {'down' if down else 'up'}" for end in ends], there)
-    links.batch("tc", [links.shaped(end, rate) if rate else links.unshaped(end) for end in ends], there)
+    links.batch("ip", [f"link set {end} {'down' if down else 'up'}" for end in ports], there)
+    links.batch("tc", [links.shaped(end, rate) if rate else links.unshaped(end) for end in ports], there)
 
 
 def _kill(lab: Lab, host: Host) -> None:
     first = lab.first(host.name)
     kernel.end(first["pid"], first["started"])
     if not happens(lambda: not lab.alive(host.name), GONE_SECONDS):
-        raise LabError(f"{host.name} does not end")
+        raise LabError(f"{host.name} did not exit")
 
 
 def _pause(lab: Lab, host: Host) -> None:
-    """Until every process stands: a signal is only on its way when it has been sent, and while some run others may be born."""
+    """Stop all processes of the host and wait until they are stopped: signals arrive with a delay, and running processes may fork meanwhile."""
 
     def stand() -> bool:
-        moving = [pid for pid in lab.processes(host.name) if not kernel.stands(pid)]
+        moving = [pid for pid in lab.processes(host.name) if not kernel.is_stopped(pid)]
         for pid in moving:
             started = kernel.start_time(pid)
             if started:
@@ -105,7 +105,7 @@ def _pause(lab: Lab, host: Host) -> None:
         return not moving
 
     if not happens(stand, GONE_SECONDS):
-        raise LabError(f"{host.name} does not stand still")
+        raise LabError(f"{host.name} did not stop")
 
 
 def _resume(lab: Lab, host: Host) -> None:
@@ -120,7 +120,7 @@ def _cut(lab: Lab, host: Host) -> None:
 
 
 def _fill(lab: Lab, host: Host) -> None:
-    """The file system becomes as small as what is on it: nothing has to be written for that."""
+    """Shrink the file system to its used size, which fills it without writing anything."""
     now = os.statvfs(lab.path(host.name, "/"))
     _set_size(lab, host, str((now.f_blocks - now.f_bfree) * now.f_frsize))
 

@@ -17,26 +17,26 @@ from .plan import MANAGEMENT_PREFIX, SWITCHES, Host
 SSH_PORT = 22
 SSHD = "/usr/sbin/sshd"
 LOG = "/var/log/sshd.log"
-NPU_MAJOR = 120  # for experiments, handed out to no driver (devices.txt)
+NPU_MAJOR = 120  # for experiments, assigned to no driver (devices.txt)
 PYTHON_OF_TOOLS = "/usr/bin/python3"
-POLL_SECONDS = 0.05  # the real tool looks once a second
+POLL_SECONDS = 0.05  # the real tool polls once a second
 ENVIRONMENT = {"PATH": PATH, "LANG": "C.UTF-8", "HOME": "/root"}
 FLAGS = kernel.MS_NOSUID | kernel.MS_NODEV | kernel.MS_NOEXEC
 
 
 def node_of(host: Host) -> Path:
-    """The folder of the host's simulated devices, on the host."""
+    """Return the folder of the host's simulated devices, on the host."""
     return Path("/", image.NODES, host.name)
 
 
 def pid_outside() -> int:
-    """This process's pid as the machine sees it; only before /proc is the host's own."""
+    """Return this process's pid outside of the host's namespace. It works only before the host mounts its own /proc."""
     return int(os.readlink("/proc/self"))
 
 
 def boot(host: Host, files: image.Image, reports: int, go: int) -> NoReturn:
-    told = f"{host.index} {pid_outside()}\n".encode()
-    os.write(reports, told)
+    report = f"{host.index} {pid_outside()}\n".encode()
+    os.write(reports, report)
     os.setsid()
     kernel.set_hostname(host.name)
     root = make_root(host, files)
@@ -44,16 +44,16 @@ def boot(host: Host, files: image.Image, reports: int, go: int) -> NoReturn:
     make_devices(host, files)
     lay_out_node(host, files)
     links.system({"ipv6/conf/default/disable_ipv6": "1", **{
-        f"ipv4/conf/{group}/{name}": value for group in ("all", "default")  # ports on one subnet: each speaks for its own address only
+        f"ipv4/conf/{group}/{name}": value for group in ("all", "default")  # several ports are on one subnet: each answers only for its own address
         for name, value in (("arp_ignore", "1"), ("arp_announce", "2"), ("rp_filter", "0"))}})
     os.read(go, 1)
     connect(host, files)
-    os.write(reports, told)
+    os.write(reports, report)
     become_sshd()
 
 
 def make_root(host: Host, files: image.Image) -> Path:
-    """The host's own file system in memory; what it changes of the machine's files is in there, too."""
+    """Make the host's file system in memory, including its changes of the machine's files."""
     own = files.folder / "hosts" / host.name
     own.mkdir()
     kernel.mount("none", str(own), "tmpfs", 0, f"mode=0755,size={files.settings.host_megabytes}m")
@@ -63,12 +63,12 @@ def make_root(host: Host, files: image.Image) -> Path:
     for entry in Path("/").iterdir():
         if entry.is_symlink():
             (root / entry.name).symlink_to(os.readlink(entry))
-        elif entry.name in ("bin", "sbin", "lib", "lib32", "lib64"):  # where they are no links into /usr
+        elif entry.name in ("bin", "sbin", "lib", "lib32", "lib64"):  # for machines where these are not links into /usr
             (root / entry.name).mkdir()
             kernel.bind(str(entry), str(root / entry.name), read_only=True)
     tools = own / "upper/usr/local/bin"
     tools.mkdir(parents=True)
-    for tool in layout.TOOLS:  # before the machine's own, should it have them
+    for tool in layout.TOOLS:  # before the machine's own tools of these names
         (tools / tool).symlink_to(node_of(host) / "bin" / tool)
     for name in image.OVERLAID:
         overlay(files, own, root, name)
@@ -81,7 +81,7 @@ def make_root(host: Host, files: image.Image) -> Path:
     for path in map(Path, (str(image.SIMULATOR), *files.settings.expose)):
         there = root.joinpath(*path.parts[1:])
         if path.parts[1] in image.OVERLAID and there.exists():
-            continue  # the host has it, with what is its own beside it: a Python in /usr must not hide /usr/local
+            continue  # the host has it, with its own files in it: a Python in /usr must not hide /usr/local
         there.mkdir(parents=True, exist_ok=True)
         kernel.bind(str(path), str(there), read_only=True)
     kernel.mount("proc", str(root / "proc"), "proc", FLAGS)
@@ -94,7 +94,7 @@ def overlay(files: image.Image, own: Path, root: Path, name: str) -> None:
     upper.mkdir(parents=True, exist_ok=True)
     work.mkdir(parents=True)
     (root / name).mkdir()
-    if files.settings.rootless:  # what belongs to the machine's root could not be copied up: these folders are the host's from the start
+    if files.settings.rootless:  # folders of the machine's root cannot be copied up, so they belong to the host from the start
         for folder in ("local/bin", "lib", "log", "tmp", "cache") if name != "etc" else ():
             (upper / folder).mkdir(parents=True, exist_ok=True)
     options = f"lowerdir={files.lower(name)},upperdir={upper},workdir={work}" + (",userxattr" if files.settings.rootless else "")
@@ -121,7 +121,7 @@ def make_devices(host: Host, files: image.Image) -> None:
 
 
 def lay_out_node(host: Host, files: image.Image) -> None:
-    """Name, addresses, simulated devices. The tools find the host's own /etc/hccn.conf through a link in the node's folder."""
+    """Make name, addresses and simulated devices. The tools find the host's /etc/hccn.conf through a link in the node's folder."""
     image.write(Path("/etc/hostname"), host.name + "\n")
     image.write(Path("/etc/hosts"), files.hosts_file)
     image.write(Path("/etc/machine-id"), f"{host.index + 1:032x}\n")

@@ -1,4 +1,4 @@
-"""The files that all hosts of a lab have in common, laid over the machine's own /usr, /etc and /var. Made once, by the keeper."""
+"""The files that all hosts of a lab share, as an overlay on the machine's /usr, /etc and /var. The keeper makes them once."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .plan import CONTROLLER, Settings, Unavailable
 SIMULATOR = Path(__file__).resolve().parents[2] / "simulator"
 OVERLAID = ("etc", "usr", "var")
 OWN = ("home", "media", "mnt", "opt", "root", "run", "srv", "tmp", "dev", "proc", "sys")
-NODES = "var/lib/npu-simulator"  # the devices of all hosts: they are not on the hosts' disks
+NODES = "var/lib/npu-simulator"  # the devices of all hosts, which are not part of the hosts' file systems
 HCCL_TEST = "usr/local/Ascend/ascend-toolkit/latest/tools/hccl_test"
 COPY_SECONDS = 60
 
@@ -44,7 +44,8 @@ Host *
 
 @dataclass(frozen=True)
 class Image:
-    """``folder``: the lab's file system, seen by the keeper only; ``shared``: the layer below it; ``copied``: what of OVERLAID is a copy there."""
+    """``folder``: the lab's file system, visible to the keeper only; ``shared``: the layer below it; ``copied``: the folders of OVERLAID that are copied
+    instead."""
 
     folder: Path
     settings: Settings
@@ -56,12 +57,12 @@ class Image:
         return self.folder / "shared"
 
     def lower(self, name: str) -> str:
-        """The layers below a host's own changes."""
+        """Return the layers below a host's own changes."""
         return str(self.shared / name) if name in self.copied else f"{self.shared / name}:/{name}"
 
 
 def make(folder: str, settings: Settings) -> Image:
-    """A file system in memory at ``folder``/fs, which nobody else sees. The keys lie in ``folder``."""
+    """Mount a file system in memory at ``folder``/fs, visible to this process only. The keys are in ``folder``."""
     keys, where = Path(folder), Path(folder, "fs")
     kernel.mount("none", str(where), "tmpfs", kernel.MS_NOSUID, "mode=0755")
     names = "".join(f"{one.address} {one.name}\n" for one in settings.hosts)
@@ -78,7 +79,7 @@ def make(folder: str, settings: Settings) -> Image:
 
 
 def copied(settings: Settings) -> tuple[str, ...]:
-    """A user namespace may not overlay a folder with mounts in it, such as the /etc of a container: it gets a copy. Raises Unavailable."""
+    """Return the folders to copy. A user namespace cannot overlay a folder that contains mounts, such as the /etc of a container. Raise Unavailable."""
     if not settings.rootless:
         return ()
     points = [line.split()[4] for line in Path("/proc/self/mountinfo").read_text().splitlines()]
@@ -93,14 +94,14 @@ def _write_shared(shared: Path, keys: Path, settings: Settings) -> None:
     write(shared / "etc/ssh/ssh_config", SSH_CONFIG)
     write(shared / "etc/ssh/ssh_host_ed25519_key", (keys / "host_key").read_text(), 0o600)
     write(shared / "root/.ssh/authorized_keys", (keys / "id.pub").read_text(), 0o600)
-    write(shared / "root/.ssh/id_ed25519", (keys / "id").read_text(), 0o600)  # hosts reach each other, as mpirun wants it
+    write(shared / "root/.ssh/id_ed25519", (keys / "id").read_text(), 0o600)  # hosts can log in to each other, as mpirun requires
     (shared / "root").chmod(0o700)
     (shared / "root/.ssh").chmod(0o700)
     (shared / "tmp").chmod(0o1777)
     (shared / "run/sshd").mkdir()
     users = [line.split(":")[0] for line in Path("/etc/passwd").read_text().splitlines() if line]
-    write(shared / "etc/shadow", "".join(f"{user}:*:19000:0:99999:7:::\n" for user in users), 0o600)  # sshd refuses a locked root
-    for name in ("hccn.conf", "hosts", "hostname", "machine-id", "resolv.conf"):  # the hosts write their own, or have none
+    write(shared / "etc/shadow", "".join(f"{user}:*:19000:0:99999:7:::\n" for user in users), 0o600)  # sshd refuses logins of a locked root
+    for name in ("hccn.conf", "hosts", "hostname", "machine-id", "resolv.conf"):  # hosts write these files themselves, or have none
         write(shared / "etc" / name, "")
     write(shared / "etc/nsswitch.conf", "passwd: files\ngroup: files\nshadow: files\nhosts: files\n")
     _write_tools(shared)
@@ -135,7 +136,7 @@ def write(path: Path, text: str, mode: int = 0o644) -> None:
 
 
 def copy_tree(source: Path, target: Path) -> None:
-    """With modes, links and device nodes; for small trees."""
+    """Copy a small tree with modes, links and device nodes."""
     target.mkdir(exist_ok=True)
     shutil.copystat(source, target)
     for entry in source.iterdir():

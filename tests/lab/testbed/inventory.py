@@ -1,4 +1,4 @@
-"""The inventory of a lab, and how ssh gets there."""
+"""The inventory of a lab, and the options of ssh."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ def proxy_command(folder: Path) -> str:
 
 
 def ssh_options(folder: Path) -> list[str]:
-    """Nothing of the user's own settings; a silent host is given up after about 15 s."""
+    """Return options that ignore the user's ssh configuration and give up a silent host after about 15 s."""
     return ["-F", "/dev/null", "-o", f"ProxyCommand={proxy_command(folder)}", "-o", "ProxyUseFdpass=yes", "-o", "StrictHostKeyChecking=no",
             "-o", "UserKnownHostsFile=/dev/null", "-o", "LogLevel=ERROR", "-o", "ServerAliveInterval=5", "-o", "ServerAliveCountMax=3"]
 
 
 def text(folder: Path, settings: Settings, variables: dict[str, Any]) -> str:
-    """YAML; values are written as JSON, which is YAML, too."""
+    """Return the inventory as YAML. Values are JSON, which is valid YAML."""
     common = {
         "ansible_connection": "ssh", "ansible_user": "root", "ansible_ssh_private_key_file": str(folder / "id"),
         "ansible_ssh_common_args": shlex.join(ssh_options(folder)), "ansible_ssh_args": "-o ControlMaster=auto -o ControlPersist=60s",

@@ -1,8 +1,8 @@
-"""The process that a lab lives in. Whatever a lab has (processes, mounts, links, namespaces) hangs on it and goes with it.
+"""The process that owns a lab. All processes, mounts, links and namespaces of the lab end with it.
 
-Two processes: the guard, which ends the lab when its standard input ends before it was told to keep it, and its child, the keeper: the first
-process of a PID namespace that holds all hosts, with a network namespace that holds all switches. It gets an order as JSON on standard input
-and answers in one line of JSON on standard output: pids, or an error.
+There are two processes. The guard ends the lab when its standard input closes, unless it was told to keep the lab. Its child, the keeper, is the first process
+of a PID namespace with all hosts, in a network namespace with all switches. It reads an order as JSON from standard input and writes one line of JSON to
+standard output: pids, or an error.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ SSHD_GREETING = b"SSH-"
 
 
 def main() -> None:
-    """``order``: folder, settings, lock (a descriptor that is held as long as the lab lives)."""
+    """Start guard and keeper. ``order``: folder, settings, lock (a descriptor that stays open while the lab is alive)."""
     order = json.loads(sys.stdin.buffer.readline())
     wanted = settings(order["settings"])
     os.set_inheritable(order["lock"], False)
@@ -46,7 +46,7 @@ def main() -> None:
 
 
 def guard(child: int) -> NoReturn:
-    """Ends the keeper when standard input ends; what is told to be kept lives on until it is ended by its pid."""
+    """End the keeper when standard input closes. After the order to keep the lab, it lives until its pid is killed."""
     descriptor = os.pidfd_open(child)
     watched = select.poll()
     watched.register(descriptor, select.POLLIN)
@@ -61,7 +61,7 @@ def guard(child: int) -> NoReturn:
 
 
 def keep(folder: str, wanted: Settings) -> NoReturn:
-    """The keeper: builds the lab, answers, and stays."""
+    """Build the lab, answer, and stay (keeper process)."""
     try:
         answer(build(folder, wanted))
     except Unavailable as error:
@@ -72,7 +72,7 @@ def keep(folder: str, wanted: Settings) -> NoReturn:
         answer({"error": f"{error}{': ' + said.strip() if said else ''}"})
         os._exit(1)
     leave_standard_files()
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the kernel buries who ends
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the kernel reaps exited children
     while True:
         signal.pause()
 
@@ -90,7 +90,7 @@ def leave_standard_files() -> None:
 
 
 def build(folder: str, wanted: Settings) -> dict[str, Any]:
-    """Pids and start times as the machine sees them, and what took how many seconds."""
+    """Build the lab and return pids and start times as seen from the machine, and the seconds of each step."""
     own = host.pid_outside()
     started = time.monotonic()
     kernel.mount("none", "/", None, kernel.MS_REC | kernel.MS_PRIVATE)
@@ -98,15 +98,15 @@ def build(folder: str, wanted: Settings) -> dict[str, Any]:
     reports, go = os.pipe(), os.pipe()
     middle = [spawn(one, files, reports, go) for one in wanted.hosts]
     os.close(reports[1])
-    told = os.fdopen(reports[0], encoding="utf-8", errors="replace")
-    pids = hear(told, wanted.hosts)
+    reports_stream = os.fdopen(reports[0], encoding="utf-8", errors="replace")
+    pids = hear(reports_stream, wanted.hosts)
     for pid in middle:
         os.waitpid(pid, 0)
     namespaces = time.monotonic()
     lay_cables(wanted, pids)
     cabled = time.monotonic()
     os.write(go[1], b"g" * len(wanted.hosts))
-    hear(told, wanted.hosts)
+    hear(reports_stream, wanted.hosts)
     wait_for_sshd(wanted.hosts, pids)
     ready = time.monotonic()
     return {
@@ -124,7 +124,8 @@ def lay_cables(wanted: Settings, pids: dict[int, int]) -> None:
 
 
 def spawn(one: Host, files: image.Image, reports: tuple[int, int], go: tuple[int, int]) -> int:
-    """Two forks: who makes a PID namespace is not in it, its child is. The pid of the one between, which ends at once."""
+    """Fork twice, because the process that creates a PID namespace is not in it, only its child is. Return the pid of the intermediate process, which exits at
+    once."""
     middle = os.fork()
     if middle:
         return middle
@@ -134,38 +135,38 @@ def spawn(one: Host, files: image.Image, reports: tuple[int, int], go: tuple[int
         if os.fork():
             os._exit(0)
         host.boot(one, files, reports[1], go[0])
-    except BaseException as error:  # whatever it is, the lab must hear of it
+    except BaseException as error:  # report any error to the lab
         print(f"{one.name}: {error} {getattr(error, 'stderr', None) or ''}".strip(), file=sys.stderr, flush=True)
         os.write(reports[1], b"!\n")
     os._exit(1)
 
 
 def hear(stream: IO[str], hosts: list[Host]) -> dict[int, int]:
-    """What each host says next, by its index: its first process's pid when it is born, then again when it is on the network. Raises LabError."""
+    """Return the next message of each host by its index: the pid of its first process after the fork, then again when its network is up. Raise LabError."""
     pids: dict[int, int] = {}
     while len(pids) < len(hosts):
         line = stream.readline().rstrip("\n")
         if line in ("", "!"):
-            raise LabError("a host ended before it was up")
+            raise LabError("a host exited during its start")
         index, pid = line.split()
         pids[int(index)] = int(pid)
     return pids
 
 
 def inside(pid: int) -> int:
-    """The pid that a process of a host has in the keeper's PID namespace."""
+    """Return the pid of a host's process in the keeper's PID namespace."""
     with open(f"/proc/{pid}/status", encoding="utf-8", errors="replace") as stream:
         numbers = next(line for line in stream if line.startswith("NSpid:")).split()[1:]
     return int(numbers[-2])
 
 
 def wait_for_sshd(hosts: list[Host], pids: dict[int, int]) -> None:
-    """Raises LabError."""
+    """Wait until sshd of every host answers. Raise LabError."""
     deadline = time.monotonic() + BOOT_SECONDS + len(hosts)
     for one in hosts:
         while not _greets(one.address):
             if kernel.start_time(pids[one.index]) is None:
-                raise LabError(f"{one.name} ended while it came up: is {host.SSHD} sound? try it with -t")
+                raise LabError(f"{one.name} exited during its start: check {host.SSHD} with -t")
             if time.monotonic() > deadline:
                 raise LabError(f"{one.name}: sshd does not answer")
             time.sleep(0.01)

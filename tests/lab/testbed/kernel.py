@@ -1,4 +1,4 @@
-"""The system calls of namespaces that Python has no function for, and processes by pid and start time."""
+"""System calls for namespaces that Python does not provide, and processes identified by pid and start time."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ CLONE_NEWUSER, CLONE_NEWPID, CLONE_NEWNET = 0x10000000, 0x20000000, 0x40000000
 MS_RDONLY, MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_REMOUNT, MS_BIND, MS_REC, MS_PRIVATE = 1, 2, 4, 8, 32, 4096, 16384, 1 << 18
 MNT_DETACH = 2
 PR_SET_PDEATHSIG = 1
-KEPT_FLAGS = MS_NOSUID | MS_NODEV | MS_NOEXEC  # a user namespace may not take them from a mount; statvfs and mount have the same numbers
+KEPT_FLAGS = MS_NOSUID | MS_NODEV | MS_NOEXEC  # a user namespace cannot remove these flags from a mount; statvfs and mount use the same numbers
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -30,7 +30,7 @@ def unshare(flags: int) -> None:
 
 
 def enter(path: str) -> None:
-    """Into a namespace of /proc/PID/ns."""
+    """Enter a namespace of /proc/PID/ns."""
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         _call("setns", descriptor, 0)
@@ -49,7 +49,7 @@ def bind(source: str, target: str, read_only: bool = False) -> None:
 
 
 def enter_root(root: str) -> None:
-    """Nothing of the old root is left."""
+    """Change the root and detach the old one."""
     os.chdir(root)
     _call("pivot_root", ".", ".")
     _call("umount2", ".", MNT_DETACH)
@@ -65,7 +65,7 @@ def die_with_parent() -> None:
 
 
 def _stat(pid: int) -> list[str]:
-    """The fields of /proc/PID/stat behind the name: state, parent, ...; none where there is no such process."""
+    """Return the fields of /proc/PID/stat after the name: state, parent, ...; nothing if there is no such process."""
     try:
         return Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()
     except OSError:
@@ -73,13 +73,13 @@ def _stat(pid: int) -> list[str]:
 
 
 def start_time(pid: int) -> int | None:
-    """The kernel's start tick, which with the pid names one process; None if there is none or only its exit code is left."""
+    """Return the kernel's start tick, which identifies a process together with its pid; None if the process has exited."""
     fields = _stat(pid)
     return None if not fields or fields[0] in "ZX" else int(fields[19])
 
 
-def stands(pid: int) -> bool:
-    """Is it stopped, or gone?"""
+def is_stopped(pid: int) -> bool:
+    """Return True if the process is stopped or gone."""
     fields = _stat(pid)
     return not fields or fields[0] in "TtZX"
 
@@ -89,8 +89,8 @@ def parent(pid: int) -> int | None:
     return int(fields[1]) if fields else None
 
 
-def eldest(pids: Iterable[int]) -> int:
-    """The one of a program's processes from which the others were forked. Numbers do not tell: they begin again at pid_max."""
+def oldest_ancestor(pids: Iterable[int]) -> int:
+    """Return the process from which the others of a program were forked. Pids do not show the order, because they wrap around at pid_max."""
     family = set(pids)
     [first] = [pid for pid in family if parent(pid) not in family]
     return first
@@ -101,7 +101,7 @@ def running(pid: int | None, started: int | None) -> bool:
 
 
 def end(pid: int, started: int, number: int = signal.SIGKILL) -> None:
-    """Sends a signal to this very process, never to a stranger that got its pid."""
+    """Send a signal to this process, but not to another one that reuses its pid."""
     try:
         descriptor = os.pidfd_open(pid)
     except ProcessLookupError:
@@ -122,7 +122,7 @@ def processes() -> Iterator[int]:
 
 
 def in_namespace_of(pid: int, kind: str = "pid") -> list[int]:
-    """The processes that share this namespace with ``pid``, itself among them."""
+    """Return the processes that share this namespace with ``pid``, including itself."""
     try:
         wanted = os.readlink(f"/proc/{pid}/ns/{kind}")
     except OSError:
@@ -138,7 +138,7 @@ def in_namespace_of(pid: int, kind: str = "pid") -> list[int]:
 
 
 def arguments(pid: int) -> list[str]:
-    """Its argv; empty if it is gone."""
+    """Return the process's argv; empty if it is gone."""
     try:
         return os.fsdecode(Path(f"/proc/{pid}/cmdline").read_bytes()).rstrip("\0").split("\0")
     except OSError:

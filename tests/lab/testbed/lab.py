@@ -1,4 +1,4 @@
-"""A lab from the outside: brought up and down, looked at, worked in."""
+"""A lab from the outside: start, stop, inspect, and run commands."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from .plan import BOOT_SECONDS, Host, LabError, Settings, Unavailable, settings
 from tests.lib.waiting import happens
 
 ROOT = Path(__file__).resolve().parents[3]
-MARK = ".hccn-testbed"  # a lock file that says: all that is here is of a lab, and goes with it
-LONGEST_FOLDER = 70  # ssh puts its control sockets below it, and a socket's path has 107 bytes
+MARK = ".hccn-testbed"  # a lock file that marks the folder: all files in it belong to a lab and are removed with it
+LONGEST_FOLDER = 70  # ssh's control sockets are below it, and a socket's path is limited to 107 bytes
 GONE_SECONDS = 20.0
 CALL_SECONDS = 60.0
 KEEPER = "import sys; sys.path.insert(0, sys.argv[1]); from tests.lab.testbed.keeper import main; main()"
 
 
 class Lab:
-    """A lab that is up. ``folder`` holds its inventory, its keys and ``lab.json``."""
+    """A running lab. ``folder`` contains its inventory, its keys and ``lab.json``."""
 
     def __init__(self, folder: Path, record: dict[str, Any], guard: subprocess.Popen[bytes] | None = None) -> None:
         self.folder, self.record, self.guard = folder, record, guard
@@ -44,54 +44,54 @@ class Lab:
         return self.hosts[name]
 
     def first(self, name: str) -> dict[str, int]:
-        """Pid and start time of a host's first process, as the machine sees it."""
+        """Return pid and start time of a host's first process, as seen from the machine."""
         return self.record["hosts"][self.host(name).index]
 
     def alive(self, name: str) -> bool:
         return kernel.running(self.first(name)["pid"], self.first(name)["started"])
 
     def processes(self, name: str) -> dict[int, list[str]]:
-        """All processes of a host by their pids on the machine, with what they were called as; seen through /proc, nothing runs in the host."""
+        """Return all processes of a host by their pids on the machine, with their command lines. It reads /proc and runs nothing on the host."""
         if not self.alive(name):
             return {}
         return {pid: argv for pid in kernel.in_namespace_of(self.first(name)["pid"]) if (argv := kernel.arguments(pid))}
 
     def path(self, name: str, path: str) -> Path:
-        """A host's file, from outside. Raises LabError if the host is down."""
+        """Return the path of a host's file, seen from outside. Raise LabError if the host is down."""
         self._require(name)
         return Path(f"/proc/{self.first(name)['pid']}/root") / path.lstrip("/")
 
     def enter(self, name: str) -> list[str]:
-        """The words before a command that is to run in a host; it ends with who called it. Raises LabError if the host is down."""
+        """Return the words before a command that is to run in a host. The command ends with its caller. Raise LabError if the host is down."""
         self._require(name)
         return [*self._nsenter(self.first(name)["pid"]), "--mount", "--uts", "--ipc", "--net", "--pid", "--root", "--wd", "setpriv", "--pdeathsig", "KILL"]
 
     def enter_switches(self) -> tuple[str, ...]:
-        """The words before a command on the lab's switches."""
+        """Return the words before a command in the namespace of the lab's switches."""
         return (*self._nsenter(self.record["keeper"]["pid"]), "--net")
 
     def _nsenter(self, pid: int) -> list[str]:
         return ["nsenter", "--target", str(pid), *(["--user", "--setuid", "0", "--setgid", "0"] if self.settings.rootless else [])]
 
     def exec(self, name: str, argv: list[str], *, timeout: float = CALL_SECONDS, check: bool = False, **more: Any) -> subprocess.CompletedProcess[str]:
-        """Runs a command in a host, not through ssh; ``more`` goes to subprocess.run."""
+        """Run a command in a host, not through ssh; ``more`` is passed to subprocess.run."""
         return subprocess.run([*self.enter(name), *argv], env=environment(), capture_output=True, text=True, timeout=timeout, check=check, **more)
 
     def set_state(self, name: str, *words: str) -> None:
-        """Changes a host's simulated devices: ``3.tls=1``, ``*.busy=1`` (the words of tests/simulator/README.md)."""
+        """Change the state of a host's simulated devices: ``3.tls=1``, ``*.busy=1`` (see tests/simulator/README.md)."""
         self.exec(name, ["hccn-sim", "set", f"/{image.NODES}/{name}", *words], check=True)
 
     def state(self, name: str, device: int) -> dict[str, str]:
-        """What a simulated device of a host is set to, by the words of ``set_state``."""
+        """Return the state of a simulated device, with the keys of ``set_state``."""
         told = self.exec(name, ["hccn-sim", "get", f"/{image.NODES}/{name}", str(device)], check=True).stdout
         return dict(line.split("=", 1) for line in told.splitlines())
 
     def fault(self, target: str, what: str = "", *, npu: int | None = None, rate: str = "", link_down: bool = False) -> None:
-        """Breaks a host, its links, or a leaf switch's (``leaf:0``): see faults.py."""
+        """Inject a fault into a host, its links, or those of a leaf switch (``leaf:0``): see faults.py."""
         faults.fault(self, target, what, npu=npu, rate=rate, link_down=link_down)
 
     def heal(self, target: str) -> None:
-        """Takes back every fault of a host or a leaf; a host that was killed stays dead."""
+        """Remove every fault of a host or a leaf. A killed host stays dead."""
         faults.heal(self, target)
 
     def down(self) -> None:
@@ -107,7 +107,7 @@ def environment() -> dict[str, str]:
 
 
 def up(folder: Path, wanted: Settings, variables: dict[str, Any] | None = None, *, keep: bool) -> Lab:
-    """Brings a lab up. With ``keep`` it lives until ``down``, else it ends with this process at the latest. Raises LabError, Unavailable."""
+    """Start a lab. With ``keep`` it lives until ``down``, otherwise it ends with this process at the latest. Raise LabError, Unavailable."""
     wanted.check()
     folder = folder.absolute()
     require(wanted.rootless)
@@ -129,25 +129,25 @@ def up(folder: Path, wanted: Settings, variables: dict[str, Any] | None = None, 
 
 
 def require(rootless: bool = False) -> None:
-    """Raises Unavailable where this machine can carry no lab, as far as that is seen before one is made."""
+    """Raise Unavailable if this machine cannot run a lab, as far as that can be checked in advance."""
     ensure_packages(rootless)
     if not rootless and os.geteuid() != 0:
-        raise Unavailable("a testbed needs root: run as root, or give --rootless where the kernel lets users make namespaces")
+        raise Unavailable("a testbed needs root: run as root, or use --rootless if the kernel allows users to create namespaces")
 
 
 def take(folder: Path) -> int:
-    """The lock that a lab holds as long as it lives. Raises LabError if one does, or if the folder is not one of a lab."""
+    """Acquire the lock that a lab holds while it is alive. Raise LabError if a lab is alive there, or if the folder does not belong to a lab."""
     if len(str(folder)) > LONGEST_FOLDER:
         raise LabError(f"{folder} is too long a path for ssh's control sockets: give a folder of at most {LONGEST_FOLDER} characters")
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     if not (folder / MARK).exists() and any(folder.iterdir()):
-        raise LabError(f"{folder} holds files that are not of a lab: give a new or empty folder")
+        raise LabError(f"{folder} contains files that do not belong to a lab: give a new or empty folder")
     lock = os.open(folder / MARK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
         os.close(lock)
-        raise LabError(f"a lab lives in {folder}: take it down first") from None
+        raise LabError(f"a lab is running in {folder}: end it first with down") from None
     return lock
 
 
@@ -158,11 +158,11 @@ def prepare(folder: Path) -> None:
         subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "testbed", "-f", str(folder / name)], env=environment(), check=True,
                        timeout=CALL_SECONDS, stdin=subprocess.DEVNULL)
     subprocess.run(["/usr/bin/python3", "-m", "compileall", "-q", str(image.SIMULATOR)], timeout=CALL_SECONDS,
-                   stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)  # the hosts see it read-only
+                   stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)  # the hosts can read it
 
 
 def start(folder: Path, wanted: Settings, lock: int) -> tuple[subprocess.Popen[bytes], dict[str, Any]]:
-    """The guard with the keeper below it. When this process ends before it says KEEP, so do they. Raises LabError, Unavailable."""
+    """Start the guard with the keeper below it. Both end if this process exits before it sends KEEP. Raise LabError, Unavailable."""
     argv = [sys.executable, "-I", "-S", "-c", KEEPER, str(ROOT)]
     with open(folder / "keeper.log", "wb") as log:
         guard = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, pass_fds=(lock,), start_new_session=True, cwd="/")
@@ -179,13 +179,13 @@ def start(folder: Path, wanted: Settings, lock: int) -> tuple[subprocess.Popen[b
         remove(folder)
         if "unavailable" in answer:
             raise Unavailable(answer["unavailable"])
-        raise LabError("the lab did not come up: " + (": ".join(filter(None, (answer.get("error"), log_text))) or "its keeper ended without a word"))
+        raise LabError("the lab did not start: " + (": ".join(filter(None, (answer.get("error"), log_text))) or "its keeper exited without a message"))
     answer["guard"] = {"pid": guard.pid, "started": kernel.start_time(guard.pid)}
     return guard, answer
 
 
 def hear(stream: IO[bytes], seconds: float) -> dict[str, Any]:
-    """The keeper's one line; empty if it said nothing in time."""
+    """Return the keeper's line; empty if it sent nothing in time."""
     if not select.select([stream], [], [], seconds)[0]:
         return {"error": f"no answer within {seconds:.0f} s"}
     line = stream.readline()
@@ -193,19 +193,19 @@ def hear(stream: IO[bytes], seconds: float) -> dict[str, Any]:
 
 
 def load(folder: Path) -> Lab:
-    """Raises LabError if none is up there."""
+    """Load a running lab. Raise LabError if there is none."""
     folder = folder.absolute()
     try:
         record = json.loads((folder / "lab.json").read_text())
     except FileNotFoundError:
-        raise LabError(f"no lab in {folder}: bring one up there, or name its folder with --dir") from None
+        raise LabError(f"no lab in {folder}: start one there, or give its folder with --dir") from None
     if not kernel.running(record["keeper"]["pid"], record["keeper"]["started"]):
-        raise LabError(f"the lab in {folder} is dead: take it down")
+        raise LabError(f"the lab in {folder} is dead: remove it with down")
     return Lab(folder, record)
 
 
 def down(folder: Path, guard: subprocess.Popen[bytes] | None = None) -> bool:
-    """Ends a lab, or clears away what is left of one; False if there was nothing. Raises LabError."""
+    """End a lab or remove its remaining files; return False if there was nothing. Raise LabError."""
     folder = folder.absolute()
     if not folder.is_dir():
         return False
@@ -213,14 +213,14 @@ def down(folder: Path, guard: subprocess.Popen[bytes] | None = None) -> bool:
         record = json.loads((folder / "lab.json").read_text())
     except FileNotFoundError:
         record = {}
-    for who in ("keeper", "guard"):
-        if who in record:
-            pid, started = record[who]["pid"], record[who]["started"]
+    for process in ("keeper", "guard"):
+        if process in record:
+            pid, started = record[process]["pid"], record[process]["started"]
             kernel.end(pid, started)
-            if guard and who == "guard":
+            if guard and process == "guard":
                 guard.wait(GONE_SECONDS)
             if not happens(lambda pid=pid, started=started: not kernel.running(pid, started), GONE_SECONDS):
-                raise LabError(f"process {pid} of the lab in {folder} does not end")
+                raise LabError(f"process {pid} of the lab in {folder} did not exit")
     lock = take(folder)
     try:
         remove(folder)
@@ -230,7 +230,7 @@ def down(folder: Path, guard: subprocess.Popen[bytes] | None = None) -> bool:
 
 
 def clean(folder: Path) -> None:
-    """Takes away what a lab that is over left: ssh's masters, and all files but the mark."""
+    """Remove what an ended lab left: ssh's masters, and all files except the mark."""
     for pid in kernel.processes():
         started, argv = kernel.start_time(pid), kernel.arguments(pid)
         if started is not None and argv and argv[0].startswith(f"ssh: {folder}/cp/"):

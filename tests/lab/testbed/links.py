@@ -1,11 +1,11 @@
-"""The networks of a lab, all of them in the keeper's own network namespace: lines for ip -batch and tc -batch.
+"""The networks of a lab, all of them in the keeper's network namespace: lines for ip -batch and tc -batch.
 
-    mgmt     bridge; the keeper itself is its controller, eth0 of each host hangs on it
-    leafK    bridges; npu0, npu1, ... of the leaf's hosts hang on them
-    spine    bridge that joins the leaves, with the switches' addresses; routes between the two networks of A3
+    mgmt     bridge to which eth0 of each host is connected; the keeper itself is its controller
+    leafK    bridges to which npu0, npu1, ... of the leaf's hosts are connected
+    spine    bridge that joins the leaves; it has the addresses of the switches and routes between the two networks of A3
 
-The kernel has one table of neighbours for all namespaces, of 1,024 places that are not permanent (net.ipv4.neigh.default.gc_thresh3); what finds no
-place there is not sent. A lab that could need more gets permanent ones.
+The kernel has one neighbor table for all namespaces, limited to 1,024 entries that are not permanent (net.ipv4.neigh.default.gc_thresh3). Packets to addresses
+without an entry are not sent. A lab that could need more entries gets permanent ones.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pathlib import Path
 from .packages import PATH
 from .plan import CONTROLLER, MANAGEMENT_PREFIX, SWITCHES, Host, Settings, bits
 
-BURST_SECONDS, SMALLEST_BURST = 0.005, 32768  # a smaller bucket loses rate whenever the machine is busy
+BURST_SECONDS, SMALLEST_BURST = 0.005, 32768  # a smaller bucket reduces the rate whenever the machine is busy
 QUEUE = "20ms"
 NEIGHBOURS = 512
 BATCH_SECONDS = 60
@@ -27,17 +27,17 @@ def management_port(host: Host) -> str:
 
 
 def port(host: Host, device: int) -> str:
-    """The leaf's end of npuK."""
+    """Return the leaf's end of npuK."""
     return f"p{host.index}x{device}"
 
 
 def uplink(leaf: int) -> tuple[str, str]:
-    """The leaf's end and the spine's end."""
+    """Return the leaf's end and the spine's end."""
     return f"up{leaf}", f"down{leaf}"
 
 
 def switches(settings: Settings) -> list[str]:
-    """Management, spine and leaves."""
+    """Return the lines that make management network, spine and leaves."""
     prefix = 17 if "A3" in settings.products else 16
     addresses = SWITCHES if prefix == 17 else SWITCHES[:1]
     lines = ["link set lo up", "link add mgmt type bridge", f"addr add {CONTROLLER}/{MANAGEMENT_PREFIX} dev mgmt", "link set mgmt up",
@@ -50,7 +50,7 @@ def switches(settings: Settings) -> list[str]:
 
 
 def cables(host: Host, pid: int) -> list[str]:
-    """The links into the network namespace of ``pid``, the host's first process."""
+    """Return the lines that make the links into the network namespace of ``pid``, the host's first process."""
     lines = [f"link add {management_port(host)} type veth peer name eth0 address {ethernet(host)} netns {pid}",
              f"link set {management_port(host)} master mgmt up"]
     for device in range(host.devices):
@@ -60,12 +60,13 @@ def cables(host: Host, pid: int) -> list[str]:
 
 
 def ethernet(host: Host, device: int | None = None) -> str:
-    """Of eth0, or of an NPU's link."""
+    """Return the MAC address of eth0, or of an NPU's link."""
     return f"02:{'77:00' if device is None else f'78:{device:02x}'}:00:{host.index >> 8:02x}:{host.index & 255:02x}"
 
 
 def neighbours(host: Host, settings: Settings) -> list[str]:
-    """For a host that is connected: who is where on its links, in a lab of so many that the kernel's table may be too small. NPUs talk rail by rail."""
+    """Return permanent neighbor entries of a connected host, if the lab is so large that the kernel's table may be too small. NPUs communicate only within
+    their rail."""
     if not _is_crowded(settings):
         return []
     others = [one for one in settings.hosts if one != host]
@@ -77,7 +78,7 @@ def neighbours(host: Host, settings: Settings) -> list[str]:
 
 
 def of_controller(settings: Settings) -> list[str]:
-    """The same for the controller."""
+    """Return the permanent neighbor entries of the controller."""
     return [_neighbour(one.address, ethernet(one), "mgmt") for one in settings.hosts] if _is_crowded(settings) else []
 
 
@@ -91,7 +92,7 @@ def _neighbour(address: str, link: str, device: str) -> str:
 
 
 def shaped(name: str, rate: str) -> str:
-    """For tc -batch: what this end sends goes through a token bucket."""
+    """Return a line for tc -batch that shapes the outgoing traffic of this end with a token bucket."""
     burst = max(SMALLEST_BURST, int(bits(rate) / 8 * BURST_SECONDS))
     return f"qdisc replace dev {name} root tbf rate {rate} burst {burst} latency {QUEUE}"
 
@@ -101,13 +102,13 @@ def unshaped(name: str) -> str:
 
 
 def batch(program: str, lines: list[str], prefix: tuple[str, ...] = ()) -> None:
-    """Runs ip or tc over all lines. Raises subprocess.CalledProcessError with what it said."""
+    """Run ip or tc with all lines. Raise subprocess.CalledProcessError with its output."""
     if lines:
         subprocess.run([*prefix, program, "-batch", "-"], input="\n".join(lines) + "\n", env={"PATH": PATH}, capture_output=True, text=True, check=True,
                        timeout=BATCH_SECONDS)
 
 
 def system(values: dict[str, str]) -> None:
-    """Settings below /proc/sys/net of the own network namespace."""
+    """Change settings below /proc/sys/net of the current network namespace."""
     for name, value in values.items():
         Path("/proc/sys/net", name).write_text(value)

@@ -1,4 +1,4 @@
-"""What a lab needs of the machine: Debian's openssh-server, iproute2 and util-linux."""
+"""The packages that a lab needs on the machine: Debian's openssh-server, iproute2 and util-linux."""
 
 from __future__ import annotations
 
@@ -16,33 +16,33 @@ INSTALL_SECONDS = 300
 
 
 def missing(wanted: Mapping[str, str]) -> list[str]:
-    """The packages whose programs are not there."""
+    """Return the packages whose programs are missing."""
     return sorted({package for program, package in wanted.items() if not shutil.which(program, path=PATH)})
 
 
 def ensure_packages(rootless: bool = False) -> None:
-    """What every lab needs: see ensure."""
+    """Install the packages that every lab needs (see ensure)."""
     ensure({**PACKAGES, **(ROOTLESS if rootless else {})}, "a testbed")
 
 
-def ensure(wanted: Mapping[str, str], who: str) -> None:
-    """``wanted``: package by program. Installs what is missing where root may and apt-get is there. Raises Unavailable with one sentence."""
+def ensure(wanted: Mapping[str, str], user: str) -> None:
+    """Install missing packages if this process is root and apt-get is available. ``wanted``: package by program. Raise Unavailable."""
     packages = missing(wanted)
     if packages and os.geteuid() == 0 and shutil.which("apt-get"):
         _install(packages)
         packages = missing(wanted)
     if packages:
-        raise Unavailable(f"{who} needs {', '.join(packages)}, which this machine lacks: apt-get install {' '.join(packages)}")
+        raise Unavailable(f"{user} needs {', '.join(packages)}, which are missing: apt-get install {' '.join(packages)}")
 
 
 def _install(packages: list[str]) -> None:
     environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive", "LC_ALL": "C"}
-    # Processes of one test run may install side by side.
+    # Processes of one test run may install at the same time.
     for argv in (["apt-get", "-qq", "update"], ["apt-get", "-qq", "-oDPkg::Lock::Timeout=200", "install", "--yes", "--no-install-recommends", *packages]):
         try:
             done = subprocess.run(argv, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=INSTALL_SECONDS)
         except subprocess.TimeoutExpired:
-            raise Unavailable(f"{' '.join(argv)} did not end in {INSTALL_SECONDS} s") from None
+            raise Unavailable(f"{' '.join(argv)} did not finish in {INSTALL_SECONDS} s") from None
         if done.returncode:
             lines = (done.stderr or done.stdout).strip().splitlines() or [f"exit status {done.returncode}"]
             raise Unavailable(f"{' '.join(argv)}: {lines[-1]}")

@@ -1,4 +1,4 @@
-"""What a lab consists of: its settings, and the hosts with their addresses that follow from them. Pure data, nothing is done here."""
+"""Settings of a lab, and the hosts with their addresses that result from them. Pure data without side effects."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 DEVICES = {"A2": 8, "A3": 16}
-"""Products and how many devices a server of each has; an A3 NPU has two dies, each a device."""
+"""Products with the number of devices of a server. An A3 NPU has two dies, each a device."""
 
-MAX_HOSTS = {"A2": 500, "A3": 120}  # the host's number is one byte of a device's address; on A3 its upper half tells the die
-HOSTS_A_BYTE, NEXT_HOSTS = 250, 100  # for further hosts the last byte is so much larger
+MAX_HOSTS = {"A2": 500, "A3": 120}  # the host's number is one byte of a device's address; on A3 its upper half is the die
+HOSTS_A_BYTE, NEXT_HOSTS = 250, 100  # offset of the last byte for further hosts
 MAX_PORTS = 1000  # a Linux bridge has 1023
 BOOT_SECONDS = 20.0
 
@@ -19,7 +19,7 @@ MANAGEMENT_PREFIX = 16
 CONTROLLER = MANAGEMENT.format(high=255, low=254)
 DEVICE_NETWORK = "10.78.{network}.{number}"
 FIRST_DEVICE_NUMBER = 10
-SECOND_DIES = 128  # added to the third byte for the second die of an A3 NPU, which is in a network of its own
+SECOND_DIES = 128  # added to the third byte for the second die of an A3 NPU, which is in a separate network
 SWITCHES = DEVICE_NETWORK.format(network=0, number=1), DEVICE_NETWORK.format(network=SECOND_DIES, number=1)
 
 _RATE = re.compile(r"^(\d+(?:\.\d+)?)(kbit|mbit|gbit)$")
@@ -27,16 +27,16 @@ _UNITS = {"kbit": 1e3, "mbit": 1e6, "gbit": 1e9}
 
 
 class LabError(Exception):
-    """One sentence: what is wrong, where, what to do."""
+    """An error in one sentence: what is wrong, where, and what to do."""
 
 
 class Unavailable(LabError):
-    """This machine cannot carry a lab: a tool is missing, or the kernel refuses."""
+    """This machine cannot run a lab: a tool is missing, or the kernel refuses."""
 
 
 @dataclass(frozen=True)
 class Host:
-    """``index`` from 0; ``leaf`` the number of its leaf switch; ``addresses`` by device."""
+    """``index`` from 0; ``leaf``: number of its leaf switch; ``addresses``: by device."""
 
     name: str
     index: int
@@ -46,11 +46,11 @@ class Host:
 
     @property
     def address(self) -> str:
-        """On the management network."""
+        """Return the address on the management network."""
         return MANAGEMENT.format(high=(self.index + 1) // 256, low=(self.index + 1) % 256)
 
     def die(self, device: int) -> int:
-        """0 or 1: which of an NPU's; each has a network."""
+        """Return 0 or 1: the die of the NPU. Each die has its own network."""
         return device % 2 if self.product == "A3" else 0
 
     @property
@@ -69,7 +69,7 @@ class Host:
 
 @dataclass(frozen=True)
 class Settings:
-    """``npus``: devices a host, None as many as its product has; ``expose``: folders of the machine that the hosts see, read-only."""
+    """``npus``: devices per host, None for the number of the product; ``expose``: folders of the machine that the hosts can read."""
 
     products: tuple[str, ...]
     npus: int | None = None
@@ -82,10 +82,10 @@ class Settings:
     rootless: bool = False
 
     def check(self) -> None:
-        """Raises LabError."""
+        """Raise LabError for invalid settings."""
         for product in self.products:
             if product not in DEVICES:
-                raise LabError(f"product {product!r} is not simulated: give {' or '.join(DEVICES)}")
+                raise LabError(f"product {product!r} is not simulated: use {' or '.join(DEVICES)}")
         most = min((MAX_HOSTS[product] for product in self.products), default=0)
         if not 1 <= len(self.products) <= most:
             raise LabError(f"{len(self.products)} hosts: a lab has 1 to {most or MAX_HOSTS['A2']} of them")
@@ -109,12 +109,12 @@ class Settings:
 
 
 def settings(value: dict[str, Any]) -> Settings:
-    """As JSON gives them back."""
+    """Return the settings of their JSON form."""
     return Settings(**{key: tuple(item) if isinstance(item, list) else item for key, item in value.items()})
 
 
 def bits(rate: str) -> float:
-    """Bit/s of ``200mbit``. Raises LabError."""
+    """Return ``200mbit`` in bit/s. Raise LabError."""
     found = _RATE.match(rate)
     if not found or not float(found.group(1)):
         raise LabError(f"rate {rate!r}: give a number and kbit, mbit or gbit, for example 200mbit")

@@ -1,4 +1,4 @@
-"""A lab from bringing it up to taking it down: what its hosts are, what its faults do, and that nothing of it is left."""
+"""Test a lab from start to end: the properties of its hosts, the effects of its faults, and that nothing of it is left."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ KINDS = ("net", "mnt", "pid", "uts", "ipc")
 
 @pytest.fixture(scope="module")
 def lab() -> Iterator[testbed.Lab]:
-    """Three hosts with two NPUs each, on two leaves; the last tests kill a host and take it down."""
+    """Return a lab of three hosts with two NPUs each, on two leaves. The last tests kill a host and take the lab down."""
     try:
         with testbed.lab(products=("A2", "A2", "A3"), npus=2, leaf_size=2, link_rate="80mbit", expose=("/usr",)) as made:
             yield made
@@ -44,14 +44,14 @@ def cli(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def measured(lab: testbed.Lab, client: str, server: str, device: int) -> float:
-    """Gbit/s of the stand-in's own test between two devices."""
+    """Return the Gbit/s of the stand-in's own test between two devices."""
     address = lab.host(server).addresses[device]
     argv = ["hccn_tool", "-i", str(device), "-roce_test", "ib_write_bw", "-report_gbits", "-tcp"]
     with subprocess.Popen([*lab.enter(server), *argv], env={"PATH": os.environ["PATH"]}, stdout=subprocess.PIPE, text=True) as listening:
         assert happens(lambda: ":18515" in lab.exec(server, ["ss", "-Hltn"]).stdout, DEADLINE)
-        said = lab.exec(client, [*argv, "address", address]).stdout
+        output = lab.exec(client, [*argv, "address", address]).stdout
         listening.communicate(timeout=DEADLINE)
-    return float(re.findall(r"^ *65536 +\d+ +\S+ +(\S+)", said, re.MULTILINE)[0])
+    return float(re.findall(r"^ *65536 +\d+ +\S+ +(\S+)", output, re.MULTILINE)[0])
 
 
 def namespaces(pids: list[int]) -> set[str]:
@@ -65,8 +65,8 @@ def namespaces(pids: list[int]) -> set[str]:
     return found
 
 
-def below(pid: int) -> list[int]:
-    """A process and all that came of it."""
+def descendants(pid: int) -> list[int]:
+    """Return a process and all its descendants."""
     parents: dict[int, list[int]] = {}
     for other in kernel.processes():
         parent = kernel.parent(other)
@@ -78,8 +78,8 @@ def below(pid: int) -> list[int]:
     return found
 
 
-class Traces:
-    """What the machine would still show if something of a lab were left."""
+class Leftovers:
+    """The resources of a lab that would still exist on the machine if something was left."""
 
     def __init__(self, folder: Path, pids: list[int]) -> None:
         self.folder = folder
@@ -100,9 +100,9 @@ def links() -> set[str]:
 
 
 def test_ansible_reaches_every_host_and_finds_the_tools(lab: testbed.Lab) -> None:
-    """Through ssh, by their bare names, as on a real cluster."""
-    said = ansible(lab, "npu", "shell", "hostname; hccn_tool -i 1 -ip -g; npu-smi info -m | grep -c Ascend")
-    words = {line.split(" | ")[0]: line.partition("(stdout) ")[2].split("\\n") for line in said.splitlines()}
+    """Ansible reaches the hosts through ssh, by their names only, as on a real cluster."""
+    output = ansible(lab, "npu", "shell", "hostname; hccn_tool -i 1 -ip -g; npu-smi info -m | grep -c Ascend")
+    words = {line.split(" | ")[0]: line.partition("(stdout) ")[2].split("\\n") for line in output.splitlines()}
     assert words == {
         "node1": ["node1", "ipaddr:10.78.1.11", "netmask:255.255.0.0", "2"],
         "node2": ["node2", "ipaddr:10.78.2.11", "netmask:255.255.0.0", "2"],
@@ -113,7 +113,7 @@ def test_ansible_reaches_every_host_and_finds_the_tools(lab: testbed.Lab) -> Non
     assert lab.exec("node2", ["sh", "-c", "ls -d /dev/davinci*"]).stdout == "/dev/davinci0\n/dev/davinci1\n"
 
 
-def test_files_and_processes_are_the_hosts_own(lab: testbed.Lab) -> None:
+def test_hosts_have_separate_files_and_processes(lab: testbed.Lab) -> None:
     for path in ("/etc/mine", "/tmp/mine", "/var/mine", "/usr/local/mine", "/root/mine"):
         lab.exec("node1", ["sh", "-c", f"hostname > {path}"], check=True)
         assert lab.path("node1", path).read_text() == "node1\n"
@@ -126,7 +126,7 @@ def test_files_and_processes_are_the_hosts_own(lab: testbed.Lab) -> None:
     assert happens(lambda: ["sleep", "1000"] not in lab.processes("node1").values(), DEADLINE)
 
 
-def test_a_set_address_is_on_the_link(lab: testbed.Lab) -> None:
+def test_set_address_is_on_the_link(lab: testbed.Lab) -> None:
     lab.exec("node3", ["hccn_tool", "-i", "0", "-ip", "-s", "address", "10.78.3.77", "netmask", "255.255.128.0"], check=True)
     assert "10.78.3.77/17" in lab.exec("node3", ["ip", "-br", "address", "show", "npu0"]).stdout
     assert "3 received" in lab.exec("node1", ["hccn_tool", "-i", "0", "-ping", "-g", "address", "10.78.3.77"]).stdout
@@ -141,7 +141,7 @@ def test_traffic_has_the_rate_of_the_link(lab: testbed.Lab) -> None:
     assert 0.02 < measured(lab, "node1", "node2", 1) < 0.09
 
 
-def test_a_leaf_and_a_cable(lab: testbed.Lab) -> None:
+def test_faults_of_a_leaf_and_a_cable(lab: testbed.Lab) -> None:
     ping = ["hccn_tool", "-i", "1", "-ping", "-g", "address"]
     lab.fault("leaf:1", link_down=True)
     assert "0 received" in lab.exec("node1", [*ping, "10.78.131.11"]).stdout
@@ -154,7 +154,7 @@ def test_a_leaf_and_a_cable(lab: testbed.Lab) -> None:
     assert lab.exec("node2", ["hccn_tool", "-i", "1", "-link", "-g"]).stdout == "link status: UP\n"
 
 
-def test_a_full_disk_a_paused_host_and_a_cut(lab: testbed.Lab) -> None:
+def test_full_disk_paused_host_and_cut_connection(lab: testbed.Lab) -> None:
     write = ["sh", "-c", "head -c 100000 /dev/zero > /tmp/new"]
     lab.fault("node2", "disk-full")
     assert lab.exec("node2", write).returncode != 0
@@ -169,38 +169,38 @@ def test_a_full_disk_a_paused_host_and_a_cut(lab: testbed.Lab) -> None:
     assert lab.exec("node2", write).returncode == 0
 
 
-def test_what_cannot_be_is_one_sentence(lab: testbed.Lab) -> None:
+def test_errors_are_one_sentence(lab: testbed.Lab) -> None:
     for arguments, sentence in (
         (["fault", "node9", "kill"], "no host node9 in the lab"), (["fault", "node1", "--rate", "3"], "rate '3': give a number and kbit, mbit or gbit"),
-        (["fault", "leaf:7", "--link-down"], "no leaf switch leaf:7"), (["up", "-n", "2"], "a lab lives in"),
+        (["fault", "leaf:7", "--link-down"], "no leaf switch leaf:7"), (["up", "-n", "2"], "a lab is running in"),
     ):
         done = cli(*arguments, "--dir", str(lab.folder))
         assert done.returncode == 1 and sentence in done.stderr and done.stderr.count("\n") == 1
 
 
-def test_a_killed_host_is_unreachable_and_the_others_are_not(lab: testbed.Lab) -> None:
+def test_only_the_killed_host_is_unreachable(lab: testbed.Lab) -> None:
     lab.fault("node2", "kill")
     assert not lab.alive("node2") and lab.processes("node2") == {}
-    said = ansible(lab, "node1,node2")
-    assert "node1 | SUCCESS" in said and "node2 | UNREACHABLE" in said
+    output = ansible(lab, "node1,node2")
+    assert "node1 | SUCCESS" in output and "node2 | UNREACHABLE" in output
     with pytest.raises(testbed.LabError, match="node2 is down"):
         lab.exec("node2", ["true"])
 
 
 def test_down_leaves_nothing(lab: testbed.Lab) -> None:
-    """The last one on this lab: ssh's masters of the tests before are still there."""
-    traces = Traces(lab.folder, below(lab.record["guard"]["pid"]))
+    """This is the last test on this lab: the ssh masters of the previous tests are still running."""
+    traces = Leftovers(lab.folder, descendants(lab.record["guard"]["pid"]))
     before = links()
     lab.down()
     assert traces.left() == []
     assert links() == before and not {name for name in before if name.startswith(("npu", "leaf", "spine"))}
 
 
-def test_a_killed_up_leaves_nothing(lab: testbed.Lab) -> None:
-    folder = Path(tempfile.mkdtemp(prefix="testbed-"))  # pytest's own may be too long a path for ssh
+def test_killed_start_leaves_nothing(lab: testbed.Lab) -> None:
+    folder = Path(tempfile.mkdtemp(prefix="testbed-"))  # the path of pytest's folder may be too long for ssh
     up = subprocess.Popen([sys.executable, "-m", "tests.lab.testbed", "up", "-n", "24", "--dir", str(folder)], cwd=ROOT)
-    assert happens(lambda: len(below(up.pid)) > 12, DEADLINE)  # itself, guard, keeper, and hosts
-    traces = Traces(folder, below(up.pid)[1:])
+    assert happens(lambda: len(descendants(up.pid)) > 12, DEADLINE)  # the process itself, guard, keeper, and hosts
+    traces = Leftovers(folder, descendants(up.pid)[1:])
     up.send_signal(signal.SIGKILL)
     up.wait()
     assert happens(lambda: not any(kernel.running(pid, started) for pid, started in traces.started.items()), DEADLINE)

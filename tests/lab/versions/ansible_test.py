@@ -1,8 +1,7 @@
-"""Runs ansible-test on the collection without a container: ``python tests/lab/versions/ansible_test.py sanity|units [argument ...]``.
+"""Run ansible-test on the collection without a container: ``python tests/lab/versions/ansible_test.py sanity|units [argument ...]``.
 
-Two things stand in its way on a plain machine. It takes interpreters by their names in PATH, shims among them, so the real ones are put
-there as links. And it fetches pip from a host of its own, so the pip that every Python carries is put where it keeps that download.
-All it makes stays in .cache.
+On a plain machine, two properties of ansible-test are in the way. It finds interpreters by name in PATH, including shims, so this script puts links to the real
+ones into PATH. And it downloads pip, so this script puts the pip of a Python into ansible-test's cache of downloads. All files stay in .cache.
 """
 
 from __future__ import annotations
@@ -19,12 +18,12 @@ COLLECTION = ROOT / "collections/ansible_collections/hccn/cluster"
 HOME = ROOT / ".cache/ansible-test/home"
 INTERPRETERS = ROOT / ".cache/ansible-test/bin"
 
-# The oldest Python of hosts that the ansible-core of this venv supports, the controller's, and the newest. `make matrix` takes all of them.
+# The oldest Python of hosts that the ansible-core of this venv supports, the controller's, and the newest. `make matrix` tests all of them.
 VERSIONS = ["3.8", f"3.{sys.version_info.minor}", "3.13"]
 
-# The names under which ansible-core 2.16-2.17, 2.18-2.19 and 2.20-2.21 keep their pip.
+# The file names of pip in the cache of ansible-core 2.16-2.17, 2.18-2.19 and 2.20-2.21.
 PIP_DOWNLOADS = ["get_pip_23_1_2.py", "get_pip_24_2.py", "get_pip_25_2.py"]
-# tests/exceptions.yml says why two checks are left out.
+# tests/exceptions.yml gives the reasons why two checks are left out.
 THIS = f"venv/{sys.version_info.major}.{sys.version_info.minor}"
 OPTIONS = {
     "sanity": ["--skip-test", "pslint", "--skip-test", "shellcheck"],
@@ -38,7 +37,7 @@ ensurepip.bootstrap(upgrade=True, default_pip=True)
 
 
 def prepare() -> dict[str, str]:
-    """Fills .cache and gives the environment for ansible-test."""
+    """Fill .cache and return the environment for ansible-test."""
     downloads = HOME / ".ansible/test/cache"
     downloads.mkdir(parents=True, exist_ok=True)
     for name in PIP_DOWNLOADS:
@@ -49,7 +48,7 @@ def prepare() -> dict[str, str]:
     for version, path in found(VERSIONS).items():
         _link(INTERPRETERS / f"python{version}", path)
 
-    # The user's package index is not found by pip under another home.
+    # With another home, pip does not find the user's package index.
     config = Path.home() / ".config/pip"
     if config.is_dir():
         (HOME / ".config").mkdir(exist_ok=True)

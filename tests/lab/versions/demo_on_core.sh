@@ -1,6 +1,6 @@
 #!/bin/sh
-# demo_on_core.sh RELEASE: the demo with that ansible-core, from the checkout; then the collection as a user has it, installed from its
-# tarball (make build) into an empty folder, where bring_up must find nothing left to change, and a dead link must be what the job ends with.
+# demo_on_core.sh RELEASE: run the demo with this ansible-core from the checkout. Then install the collection from its tarball (make build)
+# into an empty folder: bring_up must change nothing more, and the job must report a link that is down.
 set -eu
 
 release=$1
@@ -45,7 +45,7 @@ grep -qx 'Result: failed. 4 hosts: 1 failed, 3 good.' broken.log
 grep -qx 'failed npu3 NPU 5: the link is down -> On npu3: hccn_tool -i 5 -optical -g' broken.log
 test -s "$(sed -n 's/^Report: //p' broken.log)"
 
-# Without the callback, as whoever only installed the collection has it, a job concludes all the same.
+# Without the callback, which an installation does not enable, a job must have the same result.
 status=0
 ANSIBLE_CALLBACKS_ENABLED=hccn.cluster.controller_memory ansible-playbook -i "$root/inventories/demo/hosts" hccn.cluster.bring_up >bare.log 2>&1 || status=$?
 [ "$status" -eq 2 ]

@@ -1,6 +1,6 @@
-"""Which Python interpreters this machine really has.
+"""Find the Python interpreters of this machine.
 
-A name in PATH is not enough: version managers put shims there that fail, or run something else, in a cleaned environment.
+A name in PATH is not enough: version managers put shims there that fail, or run another version, in a clean environment.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ PROBE = "import sys, venv; print('%d.%d' % sys.version_info[:2]); print(sys.exec
 
 
 def found(versions: list[str]) -> dict[str, Path]:
-    """The interpreters of the wanted versions (``["3.9", ...]``), each with the real path of its program."""
+    """Return the interpreters of the wanted versions (``["3.9", ...]``), each with the real path of its program."""
     managed = sorted(Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")).glob("versions/*/bin"))
     folders = [*os.environ["PATH"].split(os.pathsep), *map(str, managed)]
     return {version: path for version in versions if (path := _first(version, folders))}

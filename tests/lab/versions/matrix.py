@@ -1,8 +1,9 @@
-"""Runs the cells of tests/lab/versions/versions.yml that this machine has the interpreters for, and tells which were not run and why.
+"""Run the combinations of tests/lab/versions/versions.yml for which this machine has the interpreters, and print which ones were not run and why.
 
-Before that, the unit tests of module_utils run on each Python of hosts, with nothing but its standard library and pytest.
-``--list`` runs nothing; ``--oldest`` the unit tests on the oldest Python, and the oldest ansible-core on this Python with hosts of the two
-oldest; ``--demo`` prints the releases that the demo runs on.
+Before that, run the unit tests of module_utils on each Python of hosts, with the standard library and pytest only.
+
+``--list`` runs nothing. ``--oldest`` runs the unit tests on the oldest Python, and the oldest ansible-core on this Python with hosts of the two oldest.
+``--demo`` prints the releases that the demo runs on.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ def oldest(runs: list[Run]) -> list[Run]:
 
 
 def unit_tests(version: str, python: Path) -> bool:
-    """Do the unit tests of module_utils pass on this Python? Tells how it went."""
+    """Run the unit tests of module_utils on this Python, print the result and return True if they pass."""
     environment = {"PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8", "PYTHONPATH": str(ROOT / "collections"), "PYTHONDONTWRITEBYTECODE": "1"}
     argv = [cores.pytest(VERSIONS["pytest"][version], python) / "bin/python", "-W", "error::DeprecationWarning", "-W", "error::SyntaxWarning",
             "-m", "pytest", "-q", "-c", os.devnull, "--rootdir", UNIT_TESTS, "--confcutdir", UNIT_TESTS, "--import-mode=importlib",
@@ -55,7 +56,7 @@ def unit_tests(version: str, python: Path) -> bool:
 
 
 def imports(run: Run, here: dict[str, Path]) -> bool:
-    """Does ansible-test of this ansible-core compile and import everything with the oldest Python of hosts? Tells how it went."""
+    """Let ansible-test of this ansible-core compile and import everything with the oldest Python of hosts, print the result and return True if it passes."""
     binaries = cores.core(run.release, here[run.controller]) / "bin"
     argv = [binaries / "python", "tests/lab/versions/ansible_test.py", "sanity", "--test", "compile", "--test", "import", "--python", run.hosts[0]]
     done = subprocess.run(argv, cwd=ROOT, env={**os.environ, "PATH": f"{binaries}:{os.environ['PATH']}"}, capture_output=True, text=True, timeout=DEADLINE)
@@ -66,17 +67,17 @@ def imports(run: Run, here: dict[str, Path]) -> bool:
 
 
 def cells(run: Run, here: dict[str, Path]) -> int:
-    """Runs them and tells how it went: the number of those that failed."""
+    """Run the combinations, print the result and return the number of failures."""
     start = time.monotonic()
-    said: list[str] = []
+    messages: list[str] = []
     try:
         passed = run.passed(here)
     except subprocess.SubprocessError as error:
-        passed, said = [], [str(error)]
+        passed, messages = [], [str(error)]
     words = [f"{version} {'ok' if version in passed else 'FAILED'}" for version in run.hosts]
     print(f"  ansible-core {run.release:8} controller {run.controller:4}  hosts {', '.join(words)}  ({time.monotonic() - start:.0f} s)", flush=True)
     failed = len(run.hosts) - len(passed)
-    for line in said or (run.failures() if failed else []):
+    for line in messages or (run.failures() if failed else []):
         print(f"    {line}")
     return failed
 

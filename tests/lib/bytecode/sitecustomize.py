@@ -1,5 +1,8 @@
-"""Keeps what Python makes of the sources in a module's zip, for processes that have this folder in their path: every module is compiled anew on its host,
-which is a third of what a task of the tests costs. Python's own folders of bytecode are for files only."""
+"""Cache the bytecode of modules' zips, for processes that have this folder in their path.
+
+Without it, every module is compiled again on its host, which takes a third of the time of a task in the tests. Python's own cache of bytecode supports files
+only.
+"""
 
 import marshal
 import os
@@ -11,7 +14,7 @@ compile_source = getattr(zipimport, "_compile_source", None)  # from Python 3.8 
 
 
 def kept(pathname, source):
-    import hashlib  # not for every Python that starts
+    import hashlib  # not needed by every Python process
 
     place = os.path.join(KEPT, hashlib.sha256(source).hexdigest())
     try:
@@ -25,7 +28,7 @@ def kept(pathname, source):
         with open(whole, "wb") as stream:
             stream.write(marshal.dumps(code))
         os.replace(whole, place)
-    except OSError:  # the modules of the tests also run where nothing can be written
+    except OSError:  # the cache may not be writable for modules in tests
         pass
     return code
 

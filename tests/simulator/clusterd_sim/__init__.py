@@ -1,1 +1,1 @@
-"""A stand-in for ClusterD: its gRPC services over a real socket, with descriptors of its own."""
+"""A stand-in for ClusterD: its gRPC services on a real socket, with separate descriptors."""

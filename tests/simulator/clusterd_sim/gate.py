@@ -1,4 +1,5 @@
-"""What refuses before ClusterD's services are reached: its listener, which counts connections, its transport, and the nginx of the security guide."""
+"""What refuses connections before they reach ClusterD's services: its listener, which limits connections, its transport, and the nginx of the security
+guide."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ RESET = struct.pack("ii", 1, 0)
 
 
 class Gate:
-    """Passes connections on to ``port`` of 127.0.0.1. One too many is closed at once, as ClusterD's own listener closes it."""
+    """Forward connections to ``port`` of 127.0.0.1. Connections above a limit are closed at once, as ClusterD's listener does."""
 
     def __init__(self, port: int, together: int, of_one_address: int) -> None:
         self._behind, self._together, self._of_one = port, together, of_one_address
@@ -78,22 +79,22 @@ PREFACE = 24
 
 
 def _frame(kind: int, flags: int, stream: int, payload: bytes = b"") -> bytes:
-    """HTTP/2, RFC 9113 section 4.1."""
+    """Return a frame of HTTP/2 (RFC 9113 section 4.1)."""
     return struct.pack(">I", len(payload))[1:] + bytes((kind, flags)) + struct.pack(">I", stream) + payload
 
 
 def status(code: bytes) -> Reply:
-    """An answer of nginx itself: 503 is that of limit_conn and limit_req."""
+    """Return an answer of nginx. It sends 503 for limit_conn and limit_req."""
     return lambda stream: _frame(HEADERS, END_STREAM_AND_HEADERS, stream, b"\x48\x03" + code)  # :status is 8 in the static table of RFC 7541
 
 
 def too_many_pings(_stream: int) -> bytes:
-    """What Go's server sends to a client that pings too often: ENHANCE_YOUR_CALM, and the end of all streams."""
+    """Return what Go's server sends to a client that pings too often: ENHANCE_YOUR_CALM, and the end of all streams."""
     return _frame(GOAWAY, 0, 0, struct.pack(">II", 0, 11) + b"too_many_pings")
 
 
 class Refuser:
-    """Speaks as much HTTP/2 as it takes to refuse every request. ``asked``: how many came."""
+    """A server with just enough HTTP/2 to refuse every request. ``asked``: number of requests."""
 
     def __init__(self, reply: Reply) -> None:
         self._reply = reply

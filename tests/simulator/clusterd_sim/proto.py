@@ -1,4 +1,4 @@
-"""The .proto files beside this one as message classes: as much of the language as they use."""
+"""Make message classes of the .proto files in this folder. Only the part of the language that they use is supported."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _RPC = re.compile(r"rpc\s+(\w+)\((\w+)\)\s+returns\s+\((stream\s+)?(\w+)\)")
 
 @dataclass(frozen=True)
 class Method:
-    """``path`` as HTTP/2 has it."""
+    """``path``: as sent in HTTP/2."""
 
     path: str
     request: Any
@@ -31,7 +31,7 @@ class Method:
 
 @dataclass(frozen=True)
 class Proto:
-    """Message classes and methods by name; ``numbers``: of the fields, by message."""
+    """Message classes and methods by name; ``numbers``: field numbers by message."""
 
     messages: dict[str, Any]
     methods: dict[str, Method]
@@ -40,7 +40,7 @@ class Proto:
 
 @cache
 def load(name: str) -> Proto:
-    """A file of ``protos``, in a pool of its own."""
+    """Load a file of ``protos`` into a separate pool."""
     text = re.sub(r"//[^\n]*", "", (PROTOS / f"{name}.proto").read_text())
     declared = re.search(r"package\s+(\w+);", text)
     package = declared[1] if declared else ""

@@ -1,4 +1,4 @@
-"""The stand-in's server: a world behind a real port, and a list of every call that came in."""
+"""The stand-in's server: it makes a world available on a real port and records every call."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from .world import Bucket, Message, Refused, World
 FORBIDDEN = frozenset(f"/Recover/{name}" for name in (
     "Init", "Register", "SubscribeProcessManageSignal", "ReportStopComplete", "ReportRecoverStrategy", "ReportRecoverStatus", "ReportProcessFault",
     "SubscribeNotifySwitch", "ReplySwitchNicResult"))
-"""What belongs to the training process: nobody else may call it."""
+"""Services of the training process, which no other client may call."""
 
 FILES = ("config", "recover", "fault", "job")
 
 
 @dataclass(frozen=True)
 class Tls:
-    """PEM. ``ca``: clients must show a certificate that it signed."""
+    """PEM files. ``ca``: clients must have a certificate that it signed."""
 
     key: bytes
     certificate: bytes
@@ -32,7 +32,7 @@ class Tls:
 
 
 def as_dict(name: str, message: Any) -> Message:
-    """All fields, maps and lists as Python has them."""
+    """Return all fields; maps and lists become dictionaries and lists."""
     found: Message = {}
     for field in proto.load(name).numbers[message.DESCRIPTOR.name]:
         value = getattr(message, field)
@@ -47,7 +47,7 @@ def as_dict(name: str, message: Any) -> Message:
 
 
 def fill(message: Any, values: Message) -> Any:
-    """The message with these fields."""
+    """Return the message with these fields."""
     for field, value in values.items():
         if isinstance(value, dict):
             fill(getattr(message, field), value)
@@ -60,7 +60,7 @@ def fill(message: Any, values: Message) -> Any:
 
 
 class ClusterD(grpc.GenericRpcHandler):
-    """``calls``: path and request of every call, in the order they came. ``port`` on 127.0.0.1. ``lacking``: paths that an older one does not know."""
+    """``calls``: path and request of every call in order. ``port``: on 127.0.0.1. ``lacking``: paths that an older release does not know."""
 
     def __init__(self, world: World | None = None, tls: Tls | None = None, lacking: frozenset[str] = frozenset()) -> None:
         self.world = world or World()
@@ -80,7 +80,7 @@ class ClusterD(grpc.GenericRpcHandler):
             "/job.Job/Register": self.world.job_register,
             "/job.Job/SubscribeJobSummarySignalList": self.world.job_list,
         }
-        # As main.go of ClusterD sets its server: pings, streams and bytes; the two strikes are those of Go's server.
+        # The settings for pings, streams and bytes of ClusterD's main.go. The two strikes are those of Go's server.
         limits = self.world.limits
         self._server = grpc.server(ThreadPoolExecutor(32), (self,), options=[
             ("grpc.http2.min_ping_interval_without_data_ms", limits.ping_ms), ("grpc.http2.max_ping_strikes", 2), ("grpc.keepalive_permit_without_calls", 1),
@@ -102,7 +102,7 @@ class ClusterD(grpc.GenericRpcHandler):
         return f"127.0.0.1:{self.port}"
 
     def close(self) -> None:
-        """Ends every connection at once."""
+        """End every connection at once."""
         if self.gate is not None:
             self.gate.close()
             self.gate = None
@@ -110,14 +110,14 @@ class ClusterD(grpc.GenericRpcHandler):
 
     @property
     def forbidden(self) -> list[str]:
-        """Calls that nobody but the training process may make."""
+        """Return calls that only the training process may make."""
         return [path for path, _ in self.calls if path in FORBIDDEN]
 
     def paths(self) -> list[str]:
         return [path for path, _ in self.calls]
 
     def wait_for(self, path: str, count: int = 1, seconds: float = 10) -> None:
-        """Until so many such calls have come."""
+        """Wait until this many calls of the path have arrived."""
         with self.came:
             if not self.came.wait_for(lambda: self.paths().count(path) >= count, seconds):
                 raise TimeoutError(f"{path}: {self.paths().count(path)} of {count} calls came")
@@ -162,7 +162,7 @@ class ClusterD(grpc.GenericRpcHandler):
 
 
 class _Refusing:
-    """Turns ``Refused`` into what a client of a Go server sees."""
+    """Translate ``Refused`` to the error that a client of a Go server receives."""
 
     def __init__(self, context: grpc.ServicerContext) -> None:
         self._context = context

@@ -1,6 +1,6 @@
-"""What the stand-in knows, and how its services behave: the queues of the rank tables, the checks and the state machine of a switch, the limits.
+"""The state of the stand-in and the behavior of its services: the queues of the rank tables, the checks and the state machine of a switch, the limits.
 
-A refusal of a stream or a call is a ``Refused``, which reaches the client as gRPC UNKNOWN with this text, as a plain Go error does.
+A refusal of a stream or a call is a ``Refused``, which reaches the client as gRPC UNKNOWN with this text, like a plain Go error.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 
 Message = dict[str, Any]
 Active = Callable[[], bool]
-"""Is the client still there?"""
+"""Returns True while the client is connected."""
 
 POLL = 0.01
 ROLES = ("CCAgent", "DefaultUser1", "DefaultUser2", "FdAgent")
@@ -28,8 +28,8 @@ class Refused(Exception):
 
 @dataclass
 class Job:
-    """``nodes``: the devices of each node, as strings. ``reported``: nodes of which the device plugin has told; by default all. ``table``: the global
-    rank table, empty as long as none is complete. ``hccl``: the job's own."""
+    """``nodes``: the devices of each node, as strings. ``reported``: nodes that the device plugin has reported, by default all. ``table``: the global rank
+    table, empty until one is complete. ``hccl``: the rank table of the job."""
 
     id: str
     nodes: dict[str, list[str]] = field(default_factory=dict)
@@ -47,33 +47,33 @@ class Job:
 
 @dataclass
 class Times:
-    """Seconds. The real ones stand behind."""
+    """Times in seconds. Comments give the real ones."""
 
-    first_push: float = 2.0  # 2: the base of the queue's rate limit; where there is no table yet, it is tried again after three times that, and then no more
+    first_push: float = 2.0  # 2: the base of the queue's rate limit. Without a table, one retry follows after three times this value
     switch: float = 0.2  # minutes
-    switch_starts: float = 0.0  # the event is worked off a moment after the answer
+    switch_starts: float = 0.0  # the event is processed shortly after the answer
     result_wait: float = 900.0  # 900
 
 
 @dataclass
 class Limits:
-    """Requests a second, connections, streams, pings, bytes; None for no limit. The real ones stand behind."""
+    """Limits for requests per second, connections, streams, pings and bytes; None for no limit. Comments give the real ones."""
 
     unary: int | None = None  # 1000
     faults: int | None = None  # 10
     jobs: int | None = None  # 20
-    connections: int | None = None  # 1024, and 512 from one address: then it has a listener that counts
+    connections: int | None = None  # 1024, and 512 from one address; set, it enables a listener that counts
     connections_of_one: int | None = None
     streams: int = 64  # of one connection
-    ping_ms: int = 3000  # a client that pings more often is sent away
+    ping_ms: int = 3000  # a client that pings more often is disconnected
     receive: int = 4 << 20
     subscriptions: int = 20  # 20 for each role
     clients: int = 100000  # 100000
-    npus: int = 40000  # 40000: above it, HcclJson is empty
+    npus: int = 40000  # 40000: with more, HcclJson is empty
 
 
 class Bucket:
-    """Tokens, as many each second as it holds."""
+    """A token bucket that refills at its size per second."""
 
     def __init__(self, size: int | None) -> None:
         self._size, self._left, self._at = size, float(size or 0), time.monotonic()
@@ -93,14 +93,14 @@ class Bucket:
 
 
 class Publisher:
-    """The one queue of a job: two subscribers share it, so each message goes to one of them."""
+    """The only queue of a job: if two clients subscribe, each message reaches one of them."""
 
     def __init__(self) -> None:
         self.messages: queue.Queue[Message] = queue.Queue(1000)
         self.stopped = threading.Event()
 
     def listen(self, active: Active) -> Iterator[Message]:
-        """Ends without an error when another client registers."""
+        """Yield messages until another client registers, without an error."""
         while active() and not self.stopped.is_set():
             try:
                 yield self.messages.get(timeout=POLL)
@@ -125,7 +125,7 @@ class World:
         self._numbers = itertools.count(1)
         self._lock = threading.RLock()
         self.silent_results = False
-        """No result of a switch ever comes."""
+        """True if no result of a switch ever arrives."""
 
     # config.Config
     def register(self, request: Message) -> Message:
@@ -151,13 +151,13 @@ class World:
                     del self.publishers[job]
 
     def _generate(self, job: str, publisher: Publisher) -> None:
-        """What a subscription sets off."""
+        """Generate the rank table after a subscription."""
         for pause in (self.times.first_push, 2 * self.times.first_push):
             if publisher.stopped.wait(pause) or self.push(job):
                 return
 
     def push(self, job: str, table: str | None = None) -> bool:
-        """An event on a ConfigMap or a pod: the table is sent, whether it differs or not. Nothing for a job that is not known or not complete."""
+        """Send the table after an event on a ConfigMap or a pod, even if it did not change. Nothing is sent for unknown or incomplete jobs."""
         known = self.jobs.get(job)
         text = table if table is not None else known.table if known else ""
         publisher = self.publishers.get(job)
@@ -267,7 +267,7 @@ class World:
         if request["role"] not in ROLES:
             raise Refused(f"role:{request['role']} is not in whitelist")
         if not self.job_qps.take():
-            return {"code": 429, "info": "too many requests"}  # in words of its own
+            return {"code": 429, "info": "too many requests"}  # a refusal with its own text
         if len(self._clients) >= self.limits.clients:
             return {"code": 429, "info": f"client num limit, max client num is {self.limits.clients}"}
         client = f"client-{next(self._numbers)}"
@@ -288,7 +288,7 @@ class World:
                 raise Refused(f"role {role} exceeded max subscription limit: current {self._subscribed[role]}, max {self.limits.subscriptions}")
             self._subscribed[role] += 1
         try:
-            for job in self.jobs.values():  # a message for each: the real one fills them up to 40000 NPUs
+            for job in self.jobs.values():  # one message each: the real server fills messages up to 40000 NPUs
                 yield {"jobSummarySignals": [self._summary(job)], "ReportTime": "1700000000000", "JobTotalNum": len(self.jobs)}
             while active():
                 time.sleep(POLL)

@@ -38,7 +38,7 @@ class LLMException(RuntimeError):
 
 
 class LLMConfig:
-    """Only what was set goes into the options."""
+    """Only options that were set are returned."""
 
     device_id: int
     local_comm_res: str
@@ -93,7 +93,7 @@ class LLMDataDist:
             threading.Thread(target=self._accept, args=(self._server,), daemon=True).start()
 
     def _accept(self, server: socket.socket) -> None:
-        """Answers each client with the id of this cluster, until the client goes."""
+        """Answer each client with the ID of this cluster until the client disconnects."""
         while True:
             try:
                 client, _ = server.accept()
@@ -120,7 +120,7 @@ class LLMDataDist:
         except (OSError, ValueError):
             return LLMStatusCode.LLM_LINK_FAILED
         self._links[one.remote_cluster_id] = link
-        # A cluster that the other side says it knows already.
+        # The other side of these clusters reports that it has the link already.
         return LLMStatusCode.LLM_ALREADY_LINK if str(one.remote_cluster_id) in os.environ.get("LLM_SIM_KNOWN", "").split() else LLMStatusCode.LLM_SUCCESS
 
     def unlink_clusters(self, clusters: list[LLMClusterInfo], timeout: int = 3000, force: bool = False) -> tuple[LLMStatusCode, list[LLMStatusCode]]:

@@ -1,4 +1,4 @@
-"""Stand-in for the programs of hccl_test: real ranks under a real mpirun, real data over TCP, the real texts.
+"""Stand-in for the programs of hccl_test: real ranks under a real mpirun, real data over TCP, and the real texts.
 
-It imports nothing of the product, and needs Python's standard library only.
+It imports nothing from the product and uses the standard library only.
 """

@@ -1,7 +1,7 @@
 """The collectives, as rings, chains and direct exchanges of real bytes.
 
-Elements are unsigned integers of the data type's width, also for floats: the values are small whole numbers, as in hccl_test, so
-sums, products and comparisons come out the same.
+Elements are unsigned integers of the data type's width, even for floats: the values are small integers, as in hccl_test, so that sums, products and comparisons
+have the same results.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def code(data_type: str) -> str:
 
 @dataclass
 class Buffers:
-    """What one rank holds for one size: ``send``, then after a run ``received``; ``expected`` is what it must be (None: not looked at)."""
+    """The buffers of one rank for one size: ``send``, after a run ``received``, and its correct value ``expected`` (None: not verified)."""
 
     send: array
     expected: array | None
@@ -41,7 +41,7 @@ def _filled(kind: str, count: int, value: int) -> array:
 
 
 def reduced(reduction: str, value: int, ranks: int) -> int:
-    """The result of reducing one value from each rank."""
+    """Return the result of reducing one value from each rank."""
     return {"sum": value * ranks, "prod": value ** ranks}.get(reduction, value)
 
 
@@ -51,7 +51,7 @@ def _wrapped(kind: str, value: int) -> int:
 
 def _combine(reduction: str, kind: str, left: array, right: array) -> array:
     if reduction == "sum":
-        # One long addition adds all elements at once: no sum that is verified carries into the next element.
+        # One long addition adds all elements at once: no verified sum carries into the next element.
         size = len(left) * left.itemsize
         total = int.from_bytes(left.tobytes(), "little") + int.from_bytes(right.tobytes(), "little")
         return array(kind, (total % (1 << 8 * size)).to_bytes(size, "little"))
@@ -64,7 +64,7 @@ def _combine(reduction: str, kind: str, left: array, right: array) -> array:
 
 
 class Collective:
-    """One operation over the ranks of ``mesh``. ``count``: elements of the whole buffer, a multiple of the ranks where parts are exchanged."""
+    """One operation over the ranks of ``mesh``. ``count``: elements of the whole buffer, a multiple of the ranks if parts are exchanged."""
 
     def __init__(self, mesh: Mesh, operation: str, data_type: str, reduction: str, root: int) -> None:
         self.mesh, self.operation, self.reduction, self.root = mesh, operation, reduction, root
@@ -115,7 +115,7 @@ class Collective:
         return [data[edges[index]:edges[index + 1]] for index in range(ranks)]
 
     def _ring_reduce(self, chunks: list[array]) -> None:
-        """After it, rank r holds the reduced chunk r."""
+        """Afterwards, rank r holds the reduced chunk r."""
         ranks, me = self.mesh.size, self.mesh.rank
         for step in range(ranks - 1):
             out, into = (me - step - 1) % ranks, (me - step - 2) % ranks
@@ -123,7 +123,7 @@ class Collective:
             chunks[into] = _combine(self.reduction, self.kind, chunks[into], came)
 
     def _ring_gather(self, chunks: list[array]) -> None:
-        """Rank r brings chunk r; after it everyone has all."""
+        """Rank r starts with chunk r; afterwards every rank has all chunks."""
         ranks, me = self.mesh.size, self.mesh.rank
         for step in range(ranks - 1):
             out, into = (me - step) % ranks, (me - step - 1) % ranks
@@ -146,7 +146,7 @@ class Collective:
         return _joined(chunks)
 
     def _chain(self, send: array, toward_root: bool) -> array:
-        """From rank to rank: outward from the root, or toward it with a reduction at each."""
+        """Pass data from rank to rank: away from the root, or toward it with a reduction at each rank."""
         ranks, me = self.mesh.size, self.mesh.rank
         place = (me - self.root) % ranks
         before, after = (me - 1) % ranks, (me + 1) % ranks

@@ -1,4 +1,4 @@
-"""A TCP connection between every two ranks, and the one way in which data moves: all sends and receives of a step at once."""
+"""TCP connections between all ranks. All sends and receives of a step happen at once, in one function."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _PIECE = 256 * 1024
 
 
 def own_address() -> str:
-    """HCCN_SIM_ADDRESS, else what the stand-in for ssh or mpirun calls this host (HCCN_SIM_NODE, PMI_HOSTNAME) where that is IPv4, else loopback."""
+    """Return HCCN_SIM_ADDRESS, or else the name of this host in ssh or mpirun (HCCN_SIM_NODE, PMI_HOSTNAME) if it is an IPv4 address, or else loopback."""
     names = (os.environ.get(name, "") for name in ("HCCN_SIM_NODE", "PMI_HOSTNAME"))
     return os.environ.get("HCCN_SIM_ADDRESS") or next((name for name in names if re.fullmatch(r"[0-9]+(\.[0-9]+){3}", name)), "127.0.0.1")
 
@@ -40,7 +40,7 @@ class Mesh:
             connection.setblocking(False)
 
     def exchange(self, sends: dict[int, bytes | memoryview], receives: dict[int, int]) -> dict[int, bytearray]:
-        """Sends to and receives from all peers named at the same time; returns what came, by peer. Ends with a peer's end."""
+        """Send to and receive from all given peers at the same time, and return the received data by peer. Raise ConnectionError if a peer exits."""
         out = {peer: memoryview(data).cast("B") for peer, data in sends.items() if len(data)}
         came = {peer: bytearray(size) for peer, size in receives.items()}
         room = {peer: memoryview(buffer) for peer, buffer in came.items() if len(buffer)}
@@ -63,7 +63,7 @@ class Mesh:
         return came
 
     def barrier(self) -> None:
-        """Nobody leaves before everyone has entered, and so has received what was sent to it before."""
+        """Wait until all ranks have entered, so that everything sent before has been received."""
         distance = 1
         while distance < self.size:
             self.exchange({(self.rank + distance) % self.size: b"."}, {(self.rank - distance) % self.size: 1})

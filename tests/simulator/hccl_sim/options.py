@@ -1,4 +1,4 @@
-"""The command line of hccl_test's programs: options, checks in their order, and the texts of refusals."""
+"""The command line of hccl_test's programs: options, their checks in order, and the texts of refusals."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ HELP = """USAGE: ./test
 
 
 class Refused(Exception):
-    """The program ends with 255; ``lines`` are printed first, then ``This is an error in <where>.``."""
+    """The program exits with 255. ``lines`` are printed first, then ``This is an error in <where>.``."""
 
     def __init__(self, where: str, *lines: str) -> None:
         super().__init__(where)
@@ -68,7 +68,7 @@ class Options:
     symmetric: int = 0
 
     def following(self, size: int) -> int:
-        """The size after ``size``."""
+        """Return the size after ``size``."""
         return int(size * self.factor) if self.factor is not None and self.factor > 1 else size + (self.step or 0)
 
 
@@ -82,9 +82,9 @@ def parse_size(text: str) -> int:
     return number * {"": 1, "K": 1024, "M": 1024 ** 2, "G": 1024 ** 3}[match.group(2).upper()]
 
 
-def digits(text: str, said: list[str]) -> int:
+def digits(text: str, messages: list[str]) -> int:
     if not text.isascii() or any(not character.isdigit() for character in text):
-        said.append("Error:In judge all digit, Check whether the value of [-i -n -r -w -c -p] is a positive integer.")
+        messages.append("Error:In judge all digit, Check whether the value of [-i -n -r -w -c -p] is a positive integer.")
         return -1
     return int(text or "0", 8 if text.startswith("0") else 10)
 
@@ -95,9 +95,9 @@ def _float(text: str) -> float:
 
 
 def parse(argv: list[str]) -> tuple[Options, list[str]]:
-    """Options, and what was said while they were read. Raises HelpWanted, Refused."""
+    """Return the options and the messages that were printed while parsing them. Raise HelpWanted, Refused."""
     options = Options()
-    said: list[str] = []
+    messages: list[str] = []
     try:
         found, rest = getopt.gnu_getopt(argv, SHORT, list(LONG))
     except getopt.GetoptError as error:
@@ -107,13 +107,13 @@ def parse(argv: list[str]) -> tuple[Options, list[str]]:
         letter = name[1:] if name[1] != "-" else LONG.get(name[2:] + "=", LONG.get(name[2:], ""))
         if letter == "h":
             raise HelpWanted
-        _set(options, letter, value, said)
+        _set(options, letter, value, messages)
     if rest:
-        raise Refused("parse_cmd_line", *said, "non-option ARGV-elements: " + "".join(word + " " for word in rest))
-    return options, said
+        raise Refused("parse_cmd_line", *messages, "non-option ARGV-elements: " + "".join(word + " " for word in rest))
+    return options, messages
 
 
-def _set(options: Options, letter: str, value: str, said: list[str]) -> None:
+def _set(options: Options, letter: str, value: str, messages: list[str]) -> None:
     if letter == "b":
         options.begin = parse_size(value)
     elif letter == "e":
@@ -128,7 +128,7 @@ def _set(options: Options, letter: str, value: str, said: list[str]) -> None:
         setattr(options, {"z": "zero_copy", "m": "symmetric"}[letter], int(value))
     elif letter != "s":
         name = {"i": "step", "n": "iterations", "w": "warmup", "r": "root", "c": "check", "p": "npus", "t": "device_time"}[letter]
-        setattr(options, name, digits(value, said))
+        setattr(options, name, digits(value, messages))
 
 
 def _aligned(size: int, ranks: int) -> int:
@@ -153,7 +153,7 @@ def _check_sizes(options: Options, operation: str, ranks: int) -> None:
 
 
 def check(options: Options, operation: str, ranks: int, devices: int) -> None:
-    """The checks of check_cmd_line, in its order; moves the sizes. Raises Refused."""
+    """Perform the checks of check_cmd_line in its order, and adjust the sizes. Raise Refused."""
     _check_sizes(options, operation, ranks)
     npus = devices if options.npus is None else options.npus
     hint = "is invalid, Use [-h,--help] to check the correct input parameter."
@@ -178,7 +178,7 @@ def check(options: Options, operation: str, ranks: int, devices: int) -> None:
 
 
 def unverified(operation: str, options: Options, ranks: int) -> str:
-    """The warning when the result cannot be verified; empty where it can."""
+    """Return the warning that the result cannot be verified, or an empty text."""
     bits = {"int8": 7, "int16": 15, "fp16": 10, "bfp16": 7}
     if operation in ("all_reduce", "reduce", "reduce_scatter", "reduce_scatterv"):
         limits = {"fp16": 16, "fp32": 128, "int8": 7, "int32": 31, "int64": 63}

@@ -1,4 +1,4 @@
-"""PMI-1, the text protocol by which MPICH's Hydra tells ranks of each other. Without Hydra: one rank."""
+"""PMI-1, the text protocol with which MPICH's Hydra introduces ranks to each other. Without Hydra there is one rank."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 
 
 class Pmi:
-    """``rank``, ``size``; ``put``/``get`` share small texts, ``barrier`` makes those put before visible after."""
+    """``rank``, ``size``. ``put`` and ``get`` share short texts; after ``barrier``, all earlier texts are visible."""
 
     def __init__(self) -> None:
         self.rank = int(os.environ.get("PMI_RANK", "0"))

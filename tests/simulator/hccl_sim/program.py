@@ -28,12 +28,12 @@ LOGS = "hccl_op_base execute failed, Detailed logs are stored at the default pat
 
 
 def say(text: str) -> None:
-    """A line at once, as one write: the program sets its output line-buffered."""
+    """Print a line at once with one write: the program's output is line-buffered."""
     os.write(1, (text + "\n").encode())
 
 
 def fault(name: str, rank: int) -> str:
-    """The value of SIM_HCCL_<name> where it concerns this rank, else empty."""
+    """Return the value of SIM_HCCL_<name> if it applies to this rank, else an empty text."""
     ranks = os.environ.get("SIM_HCCL_RANKS", "")
     concerned = not ranks or str(rank) in ranks.split(",")
     return os.environ.get(f"SIM_HCCL_{name}", "") if concerned else ""
@@ -56,8 +56,8 @@ def main(argv: list[str]) -> int:
 
 
 def _run(operation: str, arguments: list[str], pmi: Pmi) -> int:
-    options, said = command_line.parse(arguments)
-    for line in said:
+    options, messages = command_line.parse(arguments)
+    for line in messages:
         say(line)
     command_line.check(options, operation, pmi.size, int(os.environ.get("SIM_HCCL_DEVICES", "8")))
     code = fault("ACL_RETCODE", pmi.rank)
@@ -75,7 +75,7 @@ def _run(operation: str, arguments: list[str], pmi: Pmi) -> int:
         try:
             _table(operation, options, mesh)
         except ConnectionError:
-            # A peer has failed: real ranks wait for it until they are ended.
+            # A peer has failed: real ranks wait for it until they are killed.
             _hang()
         pmi.barrier()
         mesh.close()
@@ -83,7 +83,7 @@ def _run(operation: str, arguments: list[str], pmi: Pmi) -> int:
 
 
 def _environment() -> str:
-    """What get_env complains about; empty when all is well."""
+    """Return the complaint of get_env, or an empty text."""
     if os.environ.get("HCCL_TEST_PROFILING", "0") not in ("0", "1"):
         return "Check whether HCCL_TEST_PROFILING is 0 or 1."
     size = os.environ.get("HCCL_BUFFSIZE", "200")
@@ -139,7 +139,7 @@ def _warn(operation: str, options: command_line.Options, warning: str) -> None:
 
 
 def moved_count(operation: str, data_type: str, size: int, ranks: int) -> int:
-    """Elements that are moved for a size: whole elements, and whole parts of all ranks."""
+    """Return the number of elements that are moved for a size: whole elements, and equal parts of all ranks."""
     count = -(-size // WIDTHS[data_type])
     if operation in command_line.UNALIGNED:
         return count
@@ -177,7 +177,7 @@ def _one_size(collective: Collective, options: command_line.Options, size: int, 
 
 
 def _right(collective: Collective, buffers: Buffers, verbose: bool) -> bool:
-    """Compares, after the fault was put in; prints what hccl_test prints about a difference."""
+    """Compare the result, after the fault was applied, and print a difference as hccl_test does."""
     if buffers.expected is None:
         return True
     received, rank = buffers.received, collective.mesh.rank

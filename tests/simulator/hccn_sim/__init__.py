@@ -1,1 +1,1 @@
-"""Stand-in for the command line tools of an Ascend host: hccn_tool and npu-smi over simulated devices."""
+"""Stand-in for the command line tools of an Ascend host: hccn_tool and npu-smi on simulated devices."""

@@ -14,11 +14,11 @@ DEFAULT_NETMASK = "255.255.255.0"
 RESERVED_A2 = [("192.168.1.0", 24), ("192.168.2.0", 24)]
 RESERVED_A3_POD, RESERVED_A3_ALONE = [("192.0.0.0", 8)], [("192.168.0.0", 21)]
 SMALLEST_MTU_IPV6 = 1280
-SMP_BOARDS = ("0x20",)  # boards whose halves (0-3, 4-7) must not share an address
+SMP_BOARDS = ("0x20",)  # boards whose halves (0-3, 4-7) must not have the same address
 
 
 def named(args: list[str], *names: str) -> dict[str, str]:
-    """``-s name value name value`` as a dict; the count is checked before the names."""
+    """Return ``-s name value name value`` as a dict. The count is checked before the names."""
     if len(args) != 1 + 2 * len(names):
         raise Refused("count")
     found = dict(zip(args[1::2], args[2::2]))
@@ -28,7 +28,7 @@ def named(args: list[str], *names: str) -> dict[str, str]:
 
 
 def option(tool: Tool, args: list[str]) -> tuple[str, list[str], bool]:
-    """The sub-option, its arguments with it, and whether IPv6 is meant."""
+    """Return the sub-option with its arguments, and whether IPv6 is meant."""
     inet6 = args[:1] == ["-inet6"]
     args = args[1:] if inet6 else args
     if not args:
@@ -64,7 +64,7 @@ def ip(tool: Tool, args: list[str]) -> None:
 
 
 def set_ip(tool: Tool, address: str, netmask: str) -> None:
-    """Gives the device its address, as a set and as a recovery do; what the file holds for other networks goes."""
+    """Set the device's address, as a set and a recovery do. Entries of the file for other networks are removed."""
     device = tool.device
     if device.is_set("ip_get_ret"):
         raise Refused("device")
@@ -89,7 +89,7 @@ def _check_conflict(tool: Tool, address: str) -> None:
     try:
         number = inet.ipv4(address)
     except Refused:
-        return  # the conflict check lets it pass, the next one does not
+        return  # the conflict check accepts it, the next one does not
     device, get = tool.device, tool.node.state.get
     if device.is_a3:
         reserved = RESERVED_A3_ALONE if superpod.server_index(tool.node) == superpod.ALONE else RESERVED_A3_POD
@@ -104,7 +104,7 @@ def _check_conflict(tool: Tool, address: str) -> None:
 
 
 def _replay(tool: Tool, address: str, netmask: str) -> None:
-    """After a new address: gateway, routes and gratuitous ARP of the file go to the device again."""
+    """Set gateway, routes and gratuitous ARP of the file on the device again, after a new address."""
     gateway = tool.conf.read(tool.key("gateway"))
     if gateway is not None and not inet.same_network(address, gateway, netmask):
         tool.conf.delete(tool.key("gateway"))
@@ -161,7 +161,7 @@ def _set_gateway(tool: Tool, address: str) -> None:
     dhcp = conf.has(tool.key("udhcpc_enable"))
     before, written = device.get("gateway"), conf.read(key)
     if written is not None and written != before:
-        conf.delete(key)  # the file differs from the device, so what it says goes first
+        conf.delete(key)  # the file differs from the device: restore the file's state first
     if before and written != before and not dhcp:
         conf.write(key, before)
     device.set(gateway=address)

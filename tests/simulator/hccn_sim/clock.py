@@ -1,4 +1,4 @@
-"""Time as the tool sees it; a test puts a clock of its own in its place."""
+"""The tool's clock; a test replaces it with its own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""hccn.conf as the real tool edits it: in place (same inode) under flock, with its habits and its faults."""
+"""hccn.conf as the real tool edits it: in place (same inode) under flock, with the same defects."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FILE_BYTES = 1024 * 1024
 
 
 class Conf:
-    """One file; a call may be that of an ordinary user, who reads but does not write."""
+    """One file. A caller may be an ordinary user, who can read but not write."""
 
     def __init__(self, path: str, uid: int) -> None:
         self.path = path
@@ -24,7 +24,7 @@ class Conf:
         self.before_edit: Callable[[], None] = lambda: None
 
     def read(self, key: str, size: int = LINE_BYTES) -> str | None:
-        """The first value of ``key``; None if there is none. A value that does not fit ``size`` is a failure."""
+        """Return the first value of ``key``, None if there is none. A value longer than ``size`` is an error."""
         for line in _lines(self._content()):
             if line.startswith("#") or len(line) < 3 or "=" not in line:
                 continue
@@ -40,7 +40,8 @@ class Conf:
         return self.read(key) is not None
 
     def write(self, key: str, value: str) -> None:
-        """Takes away every line that starts with ``key=``, appends the new one; no newline at the end: it is glued on."""
+        """Remove every line that starts with ``key=`` and append the new one. If the file does not end with a newline, the new line is appended to the last
+        one."""
 
         def edit(content: str) -> str:
             kept = "".join(line for line in _lines(content) if not line.startswith(key + "="))
@@ -49,15 +50,15 @@ class Conf:
         self._edit(edit)
 
     def append(self, line: str) -> None:
-        """Adds a line beside others of the same key (arp, ip_rule, ...)."""
+        """Add a line beside others of the same key (arp, ip_rule, ...)."""
         self._edit(lambda content: "".join(part for part in _lines(content) if part != line + "\n") + line + "\n")
 
     def delete(self, key: str) -> None:
-        """Takes away every line that contains ``key=`` anywhere, comments and longer keys too."""
+        """Remove every line that contains ``key=`` anywhere, including comments and longer keys."""
         self._edit(lambda content: "".join(line for line in _lines(content) if key + "=" not in line))
 
     def delete_lines(self, wanted: Callable[[str], bool]) -> int:
-        """Takes away the lines for which ``wanted(line)`` holds; how many."""
+        """Remove the lines for which ``wanted(line)`` is true, and return their number."""
         taken: list[str] = []
 
         def edit(content: str) -> str:
@@ -71,7 +72,7 @@ class Conf:
         return [line.rstrip("\n") for line in _lines(self._content())]
 
     def require_write(self, refusal: str) -> None:
-        """Some commands open the file for writing before they do anything."""
+        """Some commands open the file for writing before they do anything else."""
         self._content()
         if not (self.writable_by_user and os.access(self.path, os.W_OK)):
             raise Refused(refusal)
@@ -102,7 +103,7 @@ class Conf:
 
 
 def _lines(content: str) -> list[str]:
-    """As fgets with a buffer of LINE_BYTES gives them; only a newline ends a line."""
+    """Return lines as fgets with a buffer of LINE_BYTES reads them. Only a newline ends a line."""
     found = []
     for line in content.split("\n"):
         pieces = [line[at : at + LINE_BYTES - 1] for at in range(0, len(line), LINE_BYTES - 1)] or [""]

@@ -1,4 +1,4 @@
-"""-stat, -pfc_stat, -hw_stats, -qp_info, -bandwidth: what the device counts."""
+"""-stat, -pfc_stat, -hw_stats, -qp_info, -bandwidth: the counters of a device."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ if TYPE_CHECKING:
 _PFC = "pfc_pkt_num " + " ".join(f"pfc_pri{priority}_pkt_num" for priority in range(8))
 STAT_KEYS = (
     ["mac_tx_mac_pause_num", "mac_rx_mac_pause_num"]
-    + [f"mac_{way}_{name}" for way in ("tx", "rx") for name in _PFC.split()]
-    + [f"mac_{way}_{kind}_num" for way in ("tx", "rx") for kind in ("total_pkt", "total_oct", "bad_pkt", "bad_oct")]
+    + [f"mac_{direction}_{name}" for direction in ("tx", "rx") for name in _PFC.split()]
+    + [f"mac_{direction}_{kind}_num" for direction in ("tx", "rx") for kind in ("total_pkt", "total_oct", "bad_pkt", "bad_oct")]
     + ["mac_rx_fcs_err_pkt_num"]
-    + [f"roce_{way}_{kind}_pkt_num" for way in ("rx", "tx") for kind in ("rc", "all", "err")]
+    + [f"roce_{direction}_{kind}_pkt_num" for direction in ("rx", "tx") for kind in ("rc", "all", "err")]
     + "roce_cqe_num roce_rx_cnp_pkt_num roce_tx_cnp_pkt_num roce_unexpected_ack_num roce_out_of_order_num".split()
     + "roce_verification_err_num roce_qp_status_err_num roce_new_pkt_rty_num roce_ecn_db_num".split()
-    + [f"nic_{way}_all_{kind}_num" for way in ("tx", "rx") for kind in ("pkg", "oct")]
+    + [f"nic_{direction}_all_{kind}_num" for direction in ("tx", "rx") for kind in ("pkg", "oct")]
 )
-# the short names of the state vocabulary
+# the short names in the keys of the state
 SHORT = {"roce_new_pkt_rty_num": "stat_rty", "mac_rx_fcs_err_pkt_num": "stat_fcs"}
 HW_KEYS = (
     "pd_alloc pd_dealloc mr_alloc mr_dealloc cq_alloc cq_dealloc qp_alloc qp_dealloc pd_active mr_active cq_active qp_active aeqe ceqe"
@@ -50,9 +50,9 @@ def stat(tool: Tool, args: list[str]) -> None:
 def pfc_stat(tool: Tool, args: list[str]) -> None:
     get_only(args)
     tool.device.call("pfc_stat")
-    for way in ("tx", "rx"):
+    for direction in ("tx", "rx"):
         for priority in range(8):
-            tool.info(f"{way}_pfc{priority}_duration_time=0.000ms")
+            tool.info(f"{direction}_pfc{priority}_duration_time=0.000ms")
     for kind in ("warn", "err"):
         for priority in range(8):
             tool.info(f"tx_pfc{priority}_duration_{kind}_cnt: 0")
@@ -66,7 +66,7 @@ def hw_stats(tool: Tool, args: list[str]) -> None:
 
 
 def qp_info(tool: Tool, args: list[str]) -> None:
-    """``qps=<n>``: that many queue pairs in use, as under a running job. A test that runs has one, too."""
+    """``qps=<n>``: number of queue pairs in use, as under a running job. A running test has one, too."""
     from .perf_device import RUNNING, PerfDevice
 
     get_only(args)
@@ -86,6 +86,6 @@ def bandwidth(tool: Tool, args: list[str]) -> None:
         get_only(args)
     tool.device.call("bandwidth")
     fixed = tool.node.fabric == "fixed"
-    for way, default in (("tx", TX_CENTI_MB), ("rx", RX_CENTI_MB)):
-        centi = tool.device.number(f"bandwidth_{way}", default if fixed else 0)
-        tool.info(f"Bandwidth {way.upper()}: {centi // 100:5d}.{centi % 100:02d} MB/sec")
+    for direction, default in (("tx", TX_CENTI_MB), ("rx", RX_CENTI_MB)):
+        centi = tool.device.number(f"bandwidth_{direction}", default if fixed else 0)
+        tool.info(f"Bandwidth {direction.upper()}: {centi // 100:5d}.{centi % 100:02d} MB/sec")

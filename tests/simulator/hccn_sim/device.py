@@ -1,4 +1,4 @@
-"""One simulated device: its values, and what it answers when the tool calls it."""
+"""One simulated device: its values, and its answers to calls of the tool."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ TYPE_CHECKING = False  # typing is slow to load
 if TYPE_CHECKING:
     from .node import Node
 
-# device call: its number in the state vocabulary (fail.<number>=<code>); fail.<name> is taken as well
+# device call: its number in the keys of the state (fail.<number>=<code>); fail.<name> is accepted as well
 CALLS = {"lldp": "2", "report": "83", "ping": "9f"}
 REFUSAL_OF_CODE = {"-67": "link_down"}
 
 
 class Device:
-    """Values of one device by name; ``call`` is the moment when the device may refuse."""
+    """Values of one device by name. The device may refuse at each ``call``."""
 
     def __init__(self, node: Node, device: int) -> None:
         self.node, self.id = node, device
@@ -44,12 +44,12 @@ class Device:
         return bool(self.get("mainboard_id")) or self.node.product == "A3"
 
     def is_sibling(self, address: str) -> bool:
-        """Does the other die of this NPU own the address? No port leads from one to the other."""
+        """Return True if the other die of this NPU has the address. There is no path between the ports of the two dies."""
         own = self.node.state.get
         return self.is_a3 and bool(address) and address in (own(self.id ^ 1, "ip"), own(self.id ^ 1, "ip6"))
 
     def call(self, name: str = "", change: bool = False) -> None:
-        """Asks the device; raises what a busy, broken or refusing device leads to."""
+        """Call the device. Raise the refusal that a busy or broken device, or an injected fault, causes."""
         if self.is_set("busy"):
             raise Refused("busy")
         if self.is_set("dead") or self.is_set("chan_ret"):

@@ -1,4 +1,4 @@
-"""hccn_tool as 950 has it: ``-g|-s -command -i device [-u udie -p port]``. Only what its manual shows; refusals in the words of the other dialect."""
+"""hccn_tool for 950: ``-g|-s -command -i device [-u udie -p port]``. Only commands of its manual are supported; refusals use the texts of the other dialect."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def run(tool: Tool, argv: list[str]) -> int:
 
 
 def _options(args: list[str]) -> dict[str, str]:
-    """``-i 0 -host``: a name that is followed by another name, or by nothing, is a flag."""
+    """Parse ``-i 0 -host``: a name that is followed by another name, or by nothing, is a flag."""
     found: dict[str, str] = {}
     rest = list(args)
     while rest:
@@ -122,7 +122,7 @@ def _grid(tool: Tool, head: list[str], rows: list[list[str]], widths: list[int])
 
 
 def _dev_info(tool: Tool, options: dict[str, str]) -> None:
-    """Ports, interfaces, UDMA: a port whose lanes are reduced is still up here."""
+    """Show ports, interfaces and UDMA. A port with reduced lanes is still up here."""
     down = {port for port in PORTS if tool.device.get(f"port.{port}", "" if tool.device.link_up else "0") == "0"}
     rows = [["0", str(port), "400", "UB", "DOWN" if port in down else "UP", "Electrical"] for port in PORTS]
     _grid(tool, ["UDie ID", "Port ID", "Speed Ability(Gbps)", "Port Type", "Link Status", "Media Type"], rows, [7, 7, 19, 9, 11, 10])
@@ -140,7 +140,7 @@ def _ub_connect(tool: Tool, options: dict[str, str]) -> None:
 
 
 def _set_tls(tool: Tool, options: dict[str, str]) -> None:
-    """What it does to hccn.conf is not known, so it does nothing to it."""
+    """Set TLS on the device only: the effect on hccn.conf is unknown."""
     if options.get("-enable") not in ("0", "1"):
         raise Refused("enable_value")
     if "-host" not in options:

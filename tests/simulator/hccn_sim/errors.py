@@ -1,4 +1,4 @@
-"""What the tool says when it refuses: each text once, with its exit code and stream."""
+"""The texts of the tool's refusals: each text once, with its exit code and stream."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ WITH_MORE_HELP = ("cmd_type", "cmd_number", "cmd_unknown")
 
 
 class Refused(Exception):
-    """The tool ends here: ``name`` is a key of REFUSALS; ``exit_code`` replaces the usual one."""
+    """The tool exits: ``name`` is a key of REFUSALS; ``exit_code`` replaces the usual one."""
 
     def __init__(self, name: str, exit_code: int | None = None) -> None:
         super().__init__(name)

@@ -1,4 +1,4 @@
-"""Who owns an address, and whether a device reaches it: the network between the devices of a cluster."""
+"""The network between the devices of a cluster: which device has an address, and whether another device reaches it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ PROBE_PORT, PROBE_SECONDS = 9, 1.0
 
 
 def reaches(tool: Tool, address: str) -> bool:
-    """fixed: every address answers. loopback: who owns it, with both links up. interfaces: what the kernel says. The sibling die never does."""
+    """fixed: every address answers. loopback: an address of a device answers if both links are up. interfaces: the kernel decides. The sibling die never
+    answers."""
     device, node = tool.device, tool.node
     if device.is_sibling(address):
         return False
@@ -25,11 +26,11 @@ def reaches(tool: Tool, address: str) -> bool:
         return False
     if node.fabric == "interfaces":
         return _answers(device.get("ip"), address)
-    return _has_way(tool, device, address) and (address in node.config["switch_addresses"] or is_up(node, address))
+    return _has_route(tool, device, address) and (address in node.config["switch_addresses"] or is_up(node, address))
 
 
 def is_up(node: Node, address: str) -> bool:
-    """A device of the cluster has this address, and its link is up."""
+    """Return True if a device of the cluster has this address and its link is up."""
     for other in node.neighbours():
         for device in other.devices():
             if address and address in (other.state.get(device, "ip"), other.state.get(device, "ip6")):
@@ -37,8 +38,8 @@ def is_up(node: Node, address: str) -> bool:
     return False
 
 
-def _has_way(tool: Tool, device: Device, address: str) -> bool:
-    """In the own network, or through a gateway that is in it."""
+def _has_route(tool: Tool, device: Device, address: str) -> bool:
+    """Return True if the address is in the device's network, or if the device has a gateway."""
     own, netmask = device.get("ip"), device.get("netmask", "255.255.255.0")
     if ":" in address:
         return bool(device.get("ip6"))
@@ -48,7 +49,7 @@ def _has_way(tool: Tool, device: Device, address: str) -> bool:
 
 
 def _answers(own: str, address: str) -> bool:
-    """A refused connection is an answer as well."""
+    """Return True if the address answers. A refused connection is an answer as well."""
     import socket
 
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
@@ -66,7 +67,7 @@ def _answers(own: str, address: str) -> bool:
 
 
 def socket_address(fabric: str, address: str) -> str:
-    """Where traffic for a device's address goes on this machine: 10.1.2.3 is 127.1.2.3 in the fabric loopback."""
+    """Return the address of this machine that stands for a device's address: in the fabric loopback, 10.1.2.3 is 127.1.2.3."""
     if fabric == "loopback" and "." in address:
         return "127." + address.split(".", 1)[1]
     return address

@@ -1,4 +1,4 @@
-"""Faults that hold for any command: slow, hanging, killed, busy for some calls, talking nonsense or without end, only saying that it did it."""
+"""Faults of any command: slow, hanging, killed, temporarily busy, garbage or endless output, or a set that is only claimed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ CHANGING = ("-s", "-a", "-d", "-c")
 
 
 def strike(tool: Tool, args: list[str]) -> None:
-    """Called once a call, as soon as the device is known; ``args`` is what follows the command."""
+    """Apply faults once per call, as soon as the device is known. ``args``: the arguments after the command."""
     device, node = tool.device, tool.node
     seconds = float(device.get("latency") or node.seconds("latency_seconds"))
     if seconds:
@@ -49,6 +49,6 @@ def changes(command: str, args: list[str]) -> bool:
 
 
 def die(tool: Tool, args: list[str], signal: int) -> None:
-    """As a tool that is killed: what it held back for stdout is lost."""
+    """Exit as a killed tool: buffered stdout is lost."""
     command_ended(tool.node, "hccn_tool", [tool.attribute, str(tool.device.id), tool.command, *args])
     os.kill(os.getpid(), signal)

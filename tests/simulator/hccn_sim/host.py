@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def vnic(tool: Tool, args: list[str]) -> None:
-    """Another device call than the rest: busy is a plain failure here."""
+    """-vnic uses another device call than the rest: busy is a plain failure here."""
     get_only(args)
     device = tool.device
     try:
@@ -39,7 +39,7 @@ def version(tool: Tool, args: list[str]) -> None:
 
 
 def udhcpc(tool: Tool, args: list[str]) -> None:
-    """There is no DHCP server in any fabric."""
+    """No fabric has a DHCP server."""
     if len(args) != 1:
         raise Refused("count")
     if args[0] not in ("-a", "-r"):

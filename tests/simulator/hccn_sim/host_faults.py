@@ -1,4 +1,4 @@
-"""Faults of the host and not of a device: a tool that is missing, an hccn.conf that is read-only, locked, or without its last newline."""
+"""Faults of a host instead of a device: a missing tool, or an hccn.conf that is read-only, locked, or without its last newline."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ HOLDER = "import sys; sys.path.insert(0, {folder!r}); from hccn_sim.host_faults 
 
 
 def apply(root: str, device: str, names: Iterable[str]) -> None:
-    """Brings the files of the node in line with the values of ``names`` that were just set; other names are nothing to do."""
+    """Change the files of the node according to the values of ``names`` that were just set. Other names are ignored."""
     for name in names:
         if name not in ACTIONS:
             continue
         if device != "*":
-            raise ValueError(f"{name} is of the host, not of a device: give it without a number")
+            raise ValueError(f"{name} applies to the host, not to a device: give it without a number")
         node = Node(root)
         ACTIONS[name](node, name, node.state.get("*", name))
 
@@ -41,12 +41,12 @@ def _move_tool(node: Node, name: str, value: str) -> None:
 
 
 def _protect_conf(node: Node, _name: str, value: str) -> None:
-    """The mode stops ordinary users; the tool is stopped by the value itself, whoever calls it."""
+    """Change the mode, which stops ordinary users. The value itself stops the tool for all users."""
     os.chmod(node.conf.path, 0o444 if value == "1" else 0o644)
 
 
 def _cut_newline(node: Node, _name: str, value: str) -> None:
-    """In place, as whoever edits the file by hand does it."""
+    """Remove the newline in place, as an editor might."""
     with open(node.conf.path, "rb+") as stream:
         content = stream.read().rstrip(b"\n")
         stream.truncate(len(content))
@@ -61,7 +61,7 @@ def _lock_conf(node: Node, _name: str, value: str) -> None:
         return
     seconds = float(value)
     if not 0 < seconds <= MAX_LOCK_SECONDS:
-        raise ValueError(f"conf_locked takes seconds up to {MAX_LOCK_SECONDS:.0f}")
+        raise ValueError(f"conf_locked must be more than 0 and at most {MAX_LOCK_SECONDS:.0f} seconds")
     folder = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     spawn([sys.executable, "-I", "-S", "-c", HOLDER.format(folder=folder, conf=node.conf.path, record=_record(node), seconds=seconds)])
     if not wait(lambda: os.path.exists(_record(node)), READY_SECONDS):
@@ -73,7 +73,7 @@ def _record(node: Node) -> str:
 
 
 def hold(conf: str, record: str, seconds: float) -> None:
-    """The process that holds the lock; it ends by itself."""
+    """Hold the lock, in a process that exits by itself."""
     signal.setitimer(signal.ITIMER_REAL, seconds + READY_SECONDS)
     with open(conf, "rb") as stream:
         fcntl.flock(stream, fcntl.LOCK_EX)
@@ -84,7 +84,7 @@ def hold(conf: str, record: str, seconds: float) -> None:
 
 
 def release(node: Node) -> None:
-    """Ends the holder, if there is one, by its id and start time."""
+    """End the process that holds the lock, identified by its pid and start time."""
     try:
         with open(_record(node), encoding="utf-8") as stream:
             pid, started = stream.read().split()

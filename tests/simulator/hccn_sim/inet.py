@@ -1,4 +1,4 @@
-"""Addresses as inet_pton takes them."""
+"""Addresses as accepted by inet_pton."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ TEXT_BYTES = 64  # what fits the tool's buffer for an address
 
 
 def ipv4(text: str) -> int:
-    """The address as a number; refused if it is not four plain numbers (no leading zeros)."""
+    """Return the address as a number. Refuse anything but four plain numbers without leading zeros."""
     if len(text) >= TEXT_BYTES:
         raise Refused("generic")
     parts = text.split(".")
@@ -25,7 +25,7 @@ def _octet(part: str) -> bool:
 
 
 def netmask(text: str) -> int:
-    """A mask of leading ones; zero is taken as well."""
+    """Return a netmask as a number. It must consist of leading ones; zero is accepted, too."""
     value = ipv4(text)
     inverse = value ^ 0xFFFFFFFF
     if inverse & (inverse + 1):
@@ -44,7 +44,7 @@ def within(text: str, network: str, prefix: int) -> bool:
 
 
 def ipv6(text: str) -> str:
-    """The address in its shortest form."""
+    """Return the address in its shortest form."""
     import socket
 
     try:

@@ -1,4 +1,4 @@
-"""In the fabric "interfaces": device 3 is the network link npu3 of this machine, where there is one. Its address, its way out, its carrier."""
+"""In the fabric "interfaces", device 3 is the network link npu3 of this machine if it exists: its address, its routes and its carrier."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 FOLLOWED = ("ip", "netmask", "gateway")
 DEFAULT_NETMASK = "255.255.255.0"
-FIRST_TABLE = 1000  # of routes, one a device: several links are in the same network, so an address says which of them is meant
+FIRST_TABLE = 1000  # first of the routing tables, one per device: several links are in the same network, so rules select the link by address
 IFF_UP = 1
 IP = next((path for path in ("/usr/sbin/ip", "/sbin/ip") if os.path.exists(path)), "ip")
 
@@ -27,7 +27,7 @@ def _folder(device: int) -> str:
 
 
 def lines(node: Node, device: int) -> list[str]:
-    """For ip -batch: what the link has by the device's state, on a link that has nothing yet."""
+    """Return lines for ip -batch that configure an unconfigured link according to the device's state."""
     address, netmask, gateway = (node.state.get(device, key) for key in FOLLOWED)
     if not address:
         return []
@@ -42,9 +42,9 @@ def lines(node: Node, device: int) -> list[str]:
 
 
 def follow(node: Node, device: int) -> None:
-    """Brings the link in line with the device's state, after a change. A link that nobody has put up is let alone.
+    """Configure the link according to the device's state after a change. A link that is down is not touched.
 
-    Under the lock of the state: of two calls at a time the later one has it as it is then.
+    It runs under the lock of the state: of two concurrent calls, the later one reads the final state.
     """
     if node.fabric != "interfaces" or not _is_up(device):
         return
@@ -64,7 +64,7 @@ def _is_up(device: int) -> bool:
 
 
 def has_carrier(device: Device) -> bool:
-    """Is there a cable in it, as far as there is a link?"""
+    """Return True if the link has a carrier, or if there is no link."""
     if device.node.fabric != "interfaces":
         return True
     try:
@@ -75,7 +75,7 @@ def has_carrier(device: Device) -> bool:
 
 
 def _batch(commands: list[str], force: bool = False) -> None:
-    """With ``force`` what is not there cannot be taken away, and that is no fault."""
+    """Run ip -batch. With ``force``, removing something that does not exist is no error."""
     import subprocess
 
     argv = [IP, *(["-force"] if force else []), "-batch", "-"]

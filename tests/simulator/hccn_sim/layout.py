@@ -1,4 +1,4 @@
-"""Lays out the folder of a node, and changes the state of its devices."""
+"""Make the folder of a node, and change the state of its devices."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .node import DEFAULTS, PRODUCTS, Node
 from .state import State, assignments
 
 TOOLS = ("hccn_tool", "npu-smi")
-# what --conf-from-state writes down: key of hccn.conf and name in the state
+# settings that --conf-from-state writes: key of hccn.conf and key of the state
 CONF_KEYS = {
     "address": "ip",
     "netmask": "netmask",
@@ -38,7 +38,7 @@ def init(
     python: str = "",
     reset: bool = False,
 ) -> bool:
-    """True if the node was laid out, False if it was there already (and is as it was)."""
+    """Return True if the node was made, False if it existed already and was not changed."""
     root = os.path.abspath(root)
     if os.path.exists(os.path.join(root, "sim.json")):
         if not reset:
@@ -64,7 +64,7 @@ def init(
 
 
 def clear(root: str) -> None:
-    """Ends what the devices of a node still do and removes what ``init`` made."""
+    """End the processes of a node's devices and remove the files that ``init`` made."""
     stop(root)
     for name in ("bin", "etc", "state"):
         shutil.rmtree(os.path.join(root, name), ignore_errors=True)
@@ -72,7 +72,7 @@ def clear(root: str) -> None:
 
 
 def stop(root: str) -> None:
-    """Ends what the devices and the faults of a node still do."""
+    """End the processes of a node's devices and faults."""
     from .host_faults import release
     from .perf_device import PerfDevice
     from .tool import Output, Tool
@@ -86,7 +86,7 @@ def stop(root: str) -> None:
 
 
 def set_state(root: str, items: list[str]) -> None:
-    """``KEY=VALUE`` as ``state.assignments`` reads them; what is of the host changes its files and processes at once."""
+    """Set ``KEY=VALUE`` (see ``state.assignments``). Keys of the host change its files and processes at once."""
     from .host_faults import apply
 
     root = os.path.abspath(root)
@@ -112,7 +112,7 @@ def _launchers(root: str, python: str) -> None:
 
 
 def _addresses(node: Node, templates: list[str], netmask: str) -> None:
-    """Device 0 gets its address from the first template, device 1 from the second, and so on, over and over."""
+    """Set addresses: device 0 gets one of the first template, device 1 of the second, and so on in turn."""
     for device in node.devices():
         template = templates[device % len(templates)] if templates else ""
         if template:

@@ -1,4 +1,4 @@
-"""-link, -net_health, -link_stat, -speed, -duplex, -fec, -status: the port as it is."""
+"""-link, -net_health, -link_stat, -speed, -duplex, -fec, -status: the state of the port."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ HEALTH = (
 SUCCESS, UNREACHABLE, INIT = 0, 3, 6
 LOSES_IPV6 = "[WARNING] This link down command will result in the loss of the IPv6 address, continue?"
 UP_WITHOUT_RECOVERY = "Link up executed, but recovery failed, please check '/var/log/hccn_tool/hccn_config.log' for details."
-FIXED_NOW = 1761687406  # in the fabric "fixed" the device's clock stands still
+FIXED_NOW = 1761687406  # in the fabric "fixed" the device's clock does not advance
 FIRST_CHANGES = (1759659231, "UP"), (1759659230, "DOWN"), (1759659215, "UP")
 FLAP_SECONDS = 60
 
 
 def get_only(args: list[str]) -> None:
-    """Commands that know ``-g`` and nothing else."""
+    """Commands that support only ``-g``."""
     if len(args) > 1 or not args:
         raise Refused("count")
     if args[0] != "-g":
@@ -88,7 +88,7 @@ def _set_fault_time(tool: Tool, args: list[str]) -> None:
 
 
 def net_health(tool: Tool, args: list[str]) -> None:
-    """Another device call than the rest: a busy device answers it."""
+    """-net_health uses another device call than the rest: a busy device answers it."""
     get_only(args)
     value = health(tool)
     if not 0 <= value < len(HEALTH):
@@ -119,18 +119,18 @@ def link_stat(tool: Tool, args: list[str]) -> None:
     device.call("link_stat")
     now = FIXED_NOW if tool.node.fabric == "fixed" else int(tool.clock.now())
     changes = _changes(tool, now)
-    ups = sum(1 for _when, what in changes if what == "UP")
+    ups = sum(1 for _when, state in changes if state == "UP")
     front = f"[devid {device.id}]"
     tool.info(f"{front}current time        : {stamp(now)}")
     tool.info(f"{front}link up count       : {ups}")
     tool.info(f"{front}link down count     : {len(changes) - ups}")
     tool.info(f"{front}link change records :" + ("" if changes else " NA"))
-    for when, what in changes:
-        tool.info(f"{front}    {stamp(when)}    LINK {what}")
+    for when, state in changes:
+        tool.info(f"{front}    {stamp(when)}    LINK {state}")
 
 
 def _changes(tool: Tool, now: int) -> list[tuple[int, str]]:
-    """Newest first: what there always is, unless cleared, and ``flaps`` times down and up."""
+    """Return the changes, newest first: the initial ones unless cleared, and ``flaps`` times down and up."""
     flaps = []
     for flap in range(tool.device.number("flaps")):
         flaps += [(now - flap * FLAP_SECONDS - 1, "UP"), (now - flap * FLAP_SECONDS - 2, "DOWN")]
@@ -146,7 +146,7 @@ def speed(tool: Tool, args: list[str]) -> None:
         raise Refused("option")
     get_only(args)
     tool.device.call("speed")
-    # real traffic over a link of this machine is not what a port of 200GE gets through, so it tells no speed unless one is given
+    # traffic over a link of this machine does not reach the speed of a port of 200GE, so no speed is printed unless one is set
     known = tool.device.get("speed", "200000" if tool.node.fabric == "fixed" else "")
     tool.info(f"Speed: {known} Mb/s" if known and tool.device.link_up else "Speed: Unknown!")
 

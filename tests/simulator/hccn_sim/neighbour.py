@@ -1,4 +1,4 @@
-"""-lldp and -local_lldp: what the switch says of itself, and what the device says."""
+"""-lldp and -local_lldp: the data that the switch and the device send."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A node: the folder that stands for one host, its configuration and its cluster (the folders beside it)."""
+"""A node: the folder that represents one host, its configuration and its cluster (the folders beside it)."""
 
 from __future__ import annotations
 
@@ -13,29 +13,29 @@ TYPE_CHECKING = False  # typing is slow to load
 if TYPE_CHECKING:
     from typing import Any
 
-PRODUCTS = {"A2": 8, "A3": 16, "950": 8}  # and how many devices a server of it has
+PRODUCTS = {"A2": 8, "A3": 16, "950": 8}  # with the number of devices of a server
 
 DEFAULTS: dict[str, Any] = {
     "product": "A2",
-    "devices": None,  # None: as many as the product has
+    "devices": None,  # None: the number of the product
     "super_pod_id": 0,
     "super_pod_size": 384,
-    "server_index": None,  # place of an A3 server in its super pod; None: it is in none
+    "server_index": None,  # index of an A3 server in its super pod; None: in no super pod
     "fabric": "fixed",  # fixed | loopback | interfaces
-    "poll_seconds": 1.0,  # the tool's wait between two looks at a running test
-    "retry_seconds": 1.0,  # the tool's wait before it tries again
-    "latency_seconds": 0.0,  # every call takes this long
-    "hang_seconds": 600.0,  # what the fault "hang" waits at most
-    "server_seconds": 60.0,  # a test's server waits this long for its client
-    "measure_seconds": 0.5,  # bounds of what a test really moves
+    "poll_seconds": 1.0,  # the tool's interval between polls of a running test
+    "retry_seconds": 1.0,  # the tool's wait before a retry
+    "latency_seconds": 0.0,  # duration of every call
+    "hang_seconds": 600.0,  # longest wait of the fault "hang"
+    "server_seconds": 60.0,  # how long a test's server waits for its client
+    "measure_seconds": 0.5,  # bounds of the traffic that a test really moves
     "measure_bytes": 64 * 1024 * 1024,
-    "switch_addresses": [],  # answer to ping and net_health, owned by no device
-    "uid": 0,  # the user that the tool takes itself to be
+    "switch_addresses": [],  # they answer ping and net_health, but no device has them
+    "uid": 0,  # the user as whom the tool considers itself to run
 }
 
 
 class Node:
-    """Everything a call needs to know of its host."""
+    """The host of a call."""
 
     def __init__(self, root: str, conf_path: str = "", clock: Any = Clock) -> None:
         self.root = root
@@ -67,7 +67,7 @@ class Node:
         return [device for device in range(count) if self.state.get(device, "absent") != "1"]
 
     def neighbours(self) -> list[Node]:
-        """All nodes of the cluster, this one too."""
+        """Return all nodes of the cluster, including this one."""
         cluster = os.path.dirname(self.root)
         names = sorted(os.listdir(cluster))
         roots = [os.path.join(cluster, name) for name in names if os.path.isdir(os.path.join(cluster, name, "state"))]
@@ -75,6 +75,6 @@ class Node:
 
 
 def find(called_as: str, environment: dict[str, str]) -> Node:
-    """The node of a call: HCCN_SIM_ROOT, or the folder above the one that holds the called file (links not followed)."""
+    """Return the node of a call: HCCN_SIM_ROOT, or the parent of the folder that contains the called file (links are not followed)."""
     root = environment.get("HCCN_SIM_ROOT") or os.path.dirname(os.path.dirname(os.path.abspath(called_as)))
     return Node(os.path.abspath(root), environment.get("HCCN_SIM_CONF", ""))

@@ -1,4 +1,4 @@
-"""npu-smi info: its command line, and the questions to single NPUs. The tables are in npu_smi_table and npu_smi_950."""
+"""npu-smi info: its command line, and queries of single NPUs. The tables are in npu_smi_table and npu_smi_950."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ FAILURE = 1
 
 
 def main(argv: list[str], node: Node | None = None, out: TextIO | None = None, environment: dict[str, str] | None = None) -> int:
-    """Runs one call and returns its exit code."""
+    """Run one call and return its exit code."""
     node = node or find(argv[0], dict(os.environ) if environment is None else environment)
     out = out or sys.stdout
     code, text = answer(node, argv[1:])

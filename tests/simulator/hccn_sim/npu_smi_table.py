@@ -1,4 +1,4 @@
-"""The tables of npu-smi for A2 (a chip a card) and A3 (two dies a card, each with a physical id)."""
+"""The tables of npu-smi for A2 (one chip per card) and A3 (two dies per card, each with a physical ID)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ LEGEND_A3 = "\n  SIO  = Path traversing the SIO bus.\n  HCCS_SW = Connection tra
 
 
 class Place:
-    """What npu-smi calls a device: ``-i`` npu ``-c`` chip."""
+    """npu-smi's name of a device: ``-i`` npu ``-c`` chip."""
 
     def __init__(self, npu: int, chip: int, device: int) -> None:
         self.npu, self.chip, self.device = npu, chip, device
@@ -48,7 +48,7 @@ def cards(node: Node) -> Iterator[tuple[int, list[Place]]]:
 
 
 def serial(node: Node, place: Place) -> str:
-    """One for each card: from the name of the node's folder, so that no two nodes of a cluster have the same."""
+    """Return the serial number of a card. It is derived from the name of the node's folder, so that it is unique in a cluster."""
     name = "".join(character for character in os.path.basename(node.root).upper() if character.isalnum())
     return node.state.get(place.device, "serial", f"SIM{name}{place.npu:04d}")
 
@@ -91,7 +91,7 @@ def table(node: Node) -> str:
 
 
 def values(node: Node, place: Place) -> tuple[str, str, str]:
-    """Health, then what stands in the wide column of both rows of a chip. Only the first die of a card knows the power."""
+    """Return the health and the wide column of both rows of a chip. Only the first die of a card measures the power."""
     get, device = node.state.get, place.device
     power = "-" if place.chip else get(device, "power", f"{88 + device}.0")
     first = f"{power:<12}{get(device, 'temperature', '42'):<18}0    / 0"
@@ -110,7 +110,7 @@ def _chip(node: Node, place: Place) -> list[str]:
 
 
 def running(node: Node, place: Place) -> list[list[str]]:
-    """``N.process=<pid>:<name>:<MB>``, several with commas: pid, name, memory."""
+    """Return pid, name and memory of ``N.process=<pid>:<name>:<MB>`` (several separated by commas)."""
     return [entry.split(":") for entry in node.state.get(place.device, "process").split(",") if entry]
 
 
@@ -132,7 +132,7 @@ def listing(node: Node) -> str:
 
 
 def mapping(node: Node) -> str:
-    """The board's controller (Mcu) stands as the chip after the last one."""
+    """Print the mapping. The board's controller (Mcu) is listed as the chip after the last one."""
     two_ids = node.product == "A3"
     rows = [("NPU ID", "Chip ID", "Chip Logic ID", *(["Chip Phy-ID"] if two_ids else []), "Chip Name")]
     ids = 2 if two_ids else 1
@@ -145,7 +145,7 @@ def mapping(node: Node) -> str:
 
 
 def topology(node: Node) -> str:
-    """The real header is shifted against the rows by a tab. A3 (ARM) does not tell the CPUs."""
+    """Print the topology. The real header is shifted against the rows by a tab. A3 (ARM) does not list the CPUs."""
     every, a3 = places(node), node.product == "A3"
     names = {place.device: f"{'Phy-ID' if a3 else 'NPU'}{place.device}" for place in every}
     lines = ["\t   " + "".join(f"{name:<11}" for name in names.values()) + ("" if a3 else "CPU Affinity")]

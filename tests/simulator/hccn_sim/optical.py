@@ -1,4 +1,4 @@
-"""-optical: the module in the port. One module, four lanes; its measured values come from the state."""
+"""-optical: the transceiver of the port. It has four lanes; the measured values come from the state."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def _absent(tool: Tool) -> None:
 
 
 def _values(tool: Tool) -> tuple[float, float, float]:
-    """Temperature in C, power in mW sent and received (one value for all lanes)."""
+    """Return temperature in C, and transmitted and received power in mW (one value for all lanes)."""
     get = tool.device.get
     return float(get("optical_temperature", "45")), float(get("optical_tx_power", "1.0275")), float(get("optical_rx_power", "1.0275"))
 

@@ -1,7 +1,7 @@
-"""The device's end of a test, seen from the tool: state, start, report, reset.
+"""The device's side of a test as the tool sees it: state, start, report, reset.
 
-In the fabric "fixed" a test is only a time at which it ends. In the others it is a process of its own that outlives the tool, like
-the device's own processes do: an empty environment, a session of its own, and a deadline after which it ends by itself.
+In the fabric "fixed", a test is only a time at which it ends. In the others, it is a process that outlives the tool, like the processes of a real device: it
+has an empty environment, a separate session, and a deadline after which it exits.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     from .tool import Tool
 
 DONE, RUNNING, ERROR = 1, 2, 3
-FIXED_POLLS = 1.5  # how long a test of the fabric "fixed" runs, in polls
+FIXED_POLLS = 1.5  # duration of a test in the fabric "fixed", in polls
 READY_SECONDS, GONE_SECONDS = 10.0, 5.0
 GRACE_SECONDS = 10
 PROCESS = "import sys; sys.path.insert(0, {folder!r}); from hccn_sim.perf_process import main; main({path!r})"
 
 
 class PerfDevice:
-    """One test at a time; state/roce_test_<device>.json is what the device knows of it."""
+    """One test at a time; state/roce_test_<device>.json is the device's state of it."""
 
     def __init__(self, tool: Tool) -> None:
         self.tool, self.device, self.node = tool, tool.device, tool.node
@@ -46,7 +46,7 @@ class PerfDevice:
         return ERROR if status == RUNNING and not self._in_hand(record) else status
 
     def start(self, order: dict[str, Any]) -> int:
-        """1 is started; anything else is what the device says against it."""
+        """Start a test. Return 1, or the error code of the device."""
         if self.device.get("perf_start"):
             return self.device.number("perf_start")
         if self.node.fabric == "fixed":
@@ -71,7 +71,7 @@ class PerfDevice:
         return str(self._record().get("report", ""))
 
     def reset(self) -> None:
-        """Ends the device's process by its id and start time, and forgets the test; one that is only about to start finds nothing."""
+        """End the device's process, identified by pid and start time, and forget the test. A process that is about to start then finds no order."""
         with self.node.state.locked():
             record = self._record()
             if alive(record):
@@ -94,7 +94,7 @@ class PerfDevice:
         return alive(record) or ("pid" not in record and Clock.now() - record["asked_at"] < READY_SECONDS)
 
     def _complete(self, order: dict[str, Any]) -> dict[str, Any]:
-        """The order with what the device knows of itself and of its network."""
+        """Return the order with the device's own settings and its network."""
         from .fabric import socket_address
 
         node, get = self.node, self.device.get
@@ -118,7 +118,7 @@ class PerfDevice:
 
 
 def _slowest(*rates: str) -> float:
-    """0 is without a limit."""
+    """Return the lowest limit; 0 is unlimited."""
     return min((float(rate) for rate in rates if rate), default=0.0)
 
 

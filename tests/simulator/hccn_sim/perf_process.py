@@ -1,4 +1,4 @@
-"""The process on the device that does one test and leaves its report in the file with the order."""
+"""The process on the device that runs one test and writes its report into the file with the order."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Failed(Exception):
 
 
 class Meeting:
-    """Two ends that know of each other: the connections, and what the other one said of itself."""
+    """Two connected sides: their connections, and the introduction of the other side."""
 
     def __init__(self, forward: socket.socket, backward: socket.socket | None, other: Order) -> None:
         self.forward, self.backward, self.other = forward, backward, other
@@ -49,12 +49,12 @@ def hear(connection: socket.socket) -> Any:
     return json.loads(line)
 
 
-def introduction(order: Order, way: str) -> Order:
+def introduction(order: Order, direction: str) -> Order:
     names = ("operation", "measure", "bidirectional", "own", "tx_mbit", "rx_mbit", "size", "iterations", "duration", "all_sizes")
-    return {"way": way, **{name: order[name] for name in names}}
+    return {"way": direction, **{name: order[name] for name in names}}
 
 
-def connect(order: Order, way: str) -> tuple[socket.socket, Order]:
+def connect(order: Order, direction: str) -> tuple[socket.socket, Order]:
     refused = Failed(f" Couldn't connect to {order['peer']}:{order['port']}\n")
     if not order["link"] or not order["own_socket"]:
         raise refused
@@ -66,7 +66,7 @@ def connect(order: Order, way: str) -> tuple[socket.socket, Order]:
         connection.connect((order["peer_socket"], order["port"]))
         connection.settimeout(order["server_seconds"])
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        say(connection, introduction(order, way))
+        say(connection, introduction(order, direction))
         answer = hear(connection)
     except (OSError, Broken):
         raise refused from None
@@ -103,14 +103,14 @@ def meet_client(order: Order, listener: socket.socket) -> Meeting:
     while len(found) < len(wanted):
         try:
             connection = listener.accept()[0]
-        except OSError:  # in time nobody came
+        except OSError:  # no client came in time
             raise Failed(waiting(order)) from None
         connection.settimeout(order["server_seconds"])
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         try:
             greeting = hear(connection)
         except (OSError, Broken, ValueError):
-            continue  # somebody only looked whether the port is open
+            continue  # a port scan: the connection sent nothing
         if not order["link"]:
             connection.close()
             continue
@@ -130,7 +130,7 @@ def slowest(*rates: float) -> float:
 
 
 def bandwidth(order: Order, meeting: Meeting) -> list[tuple[int, int, float, float]]:
-    """One row a size; the client says how much is moved."""
+    """Return one row per size. The client decides how much is moved."""
     leader = order if order["peer"] else {**order, **{name: meeting.other[name] for name in ("size", "iterations", "duration")}}
     every = sizes(leader)
     sends = (order["operation"] != "read") == bool(order["peer"])
@@ -146,7 +146,7 @@ def bandwidth(order: Order, meeting: Meeting) -> list[tuple[int, int, float, flo
 
 
 def move(order: Order, meeting: Meeting, sends: bool, bounds: tuple[int, float]) -> tuple[int, float]:
-    """Bytes and MiB/s of one size; in both directions at once the sum."""
+    """Return bytes and MiB/s of one size; in bidirectional tests the sum of both directions."""
     results: list[tuple[int, float]] = []
 
     def one(connection: socket.socket, sending: bool) -> None:
@@ -168,7 +168,7 @@ def move(order: Order, meeting: Meeting, sends: bool, bounds: tuple[int, float])
 
 
 def latency(order: Order, meeting: Meeting) -> list[tuple[int, list[float]]]:
-    """The client measures and tells the server; a read takes the whole way there and back, the others half of it."""
+    """The client measures and sends the result to the server. A read takes a whole round trip, other operations half of it."""
     if not order["peer"]:
         leader = {**order, "size": meeting.other["size"]}
         for _size in sizes(leader):
@@ -183,26 +183,26 @@ def latency(order: Order, meeting: Meeting) -> list[tuple[int, list[float]]]:
 
 
 def count(order: Order, rows: Rows, meeting: Meeting) -> None:
-    """What was moved shows in the device's counters."""
+    """Add the moved bytes to the device's counters."""
     both = meeting.backward is not None
     sends = (order["operation"] != "read") == bool(order["peer"])
     octets = sum(row[0] * row[1] if order["measure"] == "bw" else row[0] * len(row[1]) for row in rows)
     packets = octets // 4096 + 1
     amounts: dict[str, int] = {}
-    for way in ("tx", "rx"):
-        if both or order["measure"] == "lat" or (way == "tx") == sends:
-            amounts.update({f"stat.mac_{way}_total_oct_num": octets, f"stat.mac_{way}_total_pkt_num": packets})
-            amounts.update({f"stat.roce_{way}_all_pkt_num": packets, f"stat.roce_{way}_rc_pkt_num": packets})
+    for direction in ("tx", "rx"):
+        if both or order["measure"] == "lat" or (direction == "tx") == sends:
+            amounts.update({f"stat.mac_{direction}_total_oct_num": octets, f"stat.mac_{direction}_total_pkt_num": packets})
+            amounts.update({f"stat.roce_{direction}_all_pkt_num": packets, f"stat.roce_{direction}_rc_pkt_num": packets})
     State(order["state"]).add(order["device"], amounts)
 
 
 def shown(order: Order, rows: Rows) -> Rows:
-    """The server of a read latency test has the table's head and no row."""
+    """The server of a read latency test prints a table without rows."""
     return [] if not order["peer"] and order["operation"] == "read" and order["measure"] == "lat" else rows
 
 
 def be_a_device() -> None:
-    """What a device moves does not wait for its host's processors; only root may have that here."""
+    """Raise the priority, because a device does not depend on its host's processors. Only root may do so."""
     with contextlib.suppress(OSError):
         os.setpriority(os.PRIO_PROCESS, 0, DEVICE_NICENESS)
 
@@ -225,7 +225,7 @@ def run(order: Order, ready: Callable[[], None]) -> str:
 
 
 def main(path: str) -> None:
-    """A reset that came first has taken the order away; then there is nothing to do."""
+    """If a reset came first, the order is gone and there is nothing to do."""
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     with State(os.path.dirname(path)).locked():
         try:

@@ -1,10 +1,10 @@
-"""The text that a device's test leaves: perftest's report in the columns of the device."""
+"""The report of a device's test: perftest's report with the columns of the device."""
 
 from __future__ import annotations
 
 from typing import Any
 
-Order = dict[str, Any]  # the order of a test, with what the device knows of itself
+Order = dict[str, Any]  # the order of a test, with the device's own settings
 Rows = list[Any]
 
 RULE = "-" * 116
@@ -13,7 +13,7 @@ TITLES = {"send": "Send", "write": "RDMA_Write", "read": "RDMA_Read"}
 MEBI = 1048576
 GBIT_PER_MIB = MEBI * 8 / 1e9
 ALL_SIZES = [2**power for power in range(1, 24)]
-# the fabric "fixed": rate of a full link, and what a small message costs beside it
+# the fabric "fixed": rate of a full link, and the overhead of a small message
 FIXED_MIB, FIXED_PEAK, FIXED_OVERHEAD_BYTES = 23365.53, 1.0002, 20000
 FIXED_OWN, FIXED_PEER = "10.250.45.69", "10.250.30.26"
 OWN_QP, PEER_QP = "QPN 0x004a PSN 0xe03644", "QPN 0x0012 PSN 0x5785c2"
@@ -24,7 +24,7 @@ def sizes(order: Order) -> list[int]:
 
 
 def fixed(order: Order) -> str:
-    """A report without a test: the same numbers every time."""
+    """Return a report without a test: always the same numbers."""
     bandwidth_rows = []
     for size in sizes(order):
         rate = FIXED_MIB * (size / (size + FIXED_OVERHEAD_BYTES) if order["all_sizes"] else 1)
@@ -36,12 +36,12 @@ def fixed(order: Order) -> str:
 def report(order: Order, rows: Rows, own: str, peer: str) -> str:
     """``rows``: (bytes, iterations, peak MiB/s, average MiB/s), or (bytes, all latencies in microseconds)."""
     table = _bandwidth(order, rows) if order["measure"] == "bw" else _latency(rows)
-    ends = [f" local address: LID 0000 {OWN_QP}", f" GID: {_gid(own)}", f" remote address: LID 0000 {PEER_QP}", f" GID: {_gid(peer)}"]
-    return "\n".join([*_opening(order), *_header(order), RULE, *ends, RULE, *table, RULE, ""])
+    endpoints = [f" local address: LID 0000 {OWN_QP}", f" GID: {_gid(own)}", f" remote address: LID 0000 {PEER_QP}", f" GID: {_gid(peer)}"]
+    return "\n".join([*_opening(order), *_header(order), RULE, *endpoints, RULE, *table, RULE, ""])
 
 
 def waiting(order: Order) -> str:
-    """What a server has to say while nobody came."""
+    """Return the output of a server before its client comes."""
     return "\n".join([*_opening(order), ""])
 
 
@@ -51,12 +51,12 @@ def _opening(order: Order) -> list[str]:
 
 
 def _header(order: Order) -> list[str]:
-    way = " Bidirectional" if order["bidirectional"] else ""
+    direction = " Bidirectional" if order["bidirectional"] else ""
     what = "BW" if order["measure"] == "bw" else "Latency"
     receives = order["operation"] == "send" and not order["peer"]
     depth = "RX depth        : 512" if receives else f"TX depth        : {128 if order['measure'] == 'bw' else 1}"
     lines = [
-        f"{' ' * 19}{TITLES[order['operation']]}{way} {what} Test",
+        f"{' ' * 19}{TITLES[order['operation']]}{direction} {what} Test",
         "Dual-port       : OFF          Device         : hns_0",
         f"Number of qps   : {order['qps']:<12} Transport type : IB",
         "Connection type : RC           Using SRQ      : OFF",
@@ -73,7 +73,7 @@ def _header(order: Order) -> list[str]:
 
 
 def _gid(address: str) -> str:
-    """The bytes of an IPv4 address as decimal pairs behind the prefix of a mapped address."""
+    """Return the bytes of an IPv4 address as decimal pairs after the prefix of a mapped address."""
     octets = [f"{int(part):02d}" for part in address.split(".")] if "." in address else ["00"] * 4
     return ":".join(["00"] * 10 + ["255", "255"] + octets)
 
@@ -88,7 +88,7 @@ def _bandwidth(order: Order, rows: Rows) -> list[str]:
 
 
 def _rate(value: float, order: Order) -> str:
-    """Small Gb/s figures get more digits."""
+    """Small values in Gb/s get more digits."""
     return f"{value:.6f}" if order["gbits"] and 0 < value < 0.1 else f"{value:.2f}"
 
 

@@ -1,4 +1,4 @@
-"""Bytes over a TCP connection: a paced stream that is measured to its last byte, and ping-pong."""
+"""Bytes over a TCP connection: a paced stream measured to its last byte, and ping-pong."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MEBI = 1048576
 
 
 class Broken(Exception):
-    """The other end went away."""
+    """The other side disconnected."""
 
 
 def exactly(connection: socket.socket, count: int) -> bytes:
@@ -28,7 +28,7 @@ def exactly(connection: socket.socket, count: int) -> bytes:
 
 
 class Bucket:
-    """Lets bytes pass at a rate; saves up at most BURST_SECONDS."""
+    """A token bucket that saves up at most BURST_SECONDS."""
 
     def __init__(self, mbit: float) -> None:
         self.bytes_per_second = mbit * 1e6 / 8
@@ -44,7 +44,7 @@ class Bucket:
 
 
 def send_stream(connection: socket.socket, total: int, seconds: float, mbit: float) -> tuple[int, float]:
-    """At most ``total`` bytes and ``seconds``; what the other end got, and in which time."""
+    """Send at most ``total`` bytes for at most ``seconds``; return what the other side received, and in which time."""
     bucket = Bucket(mbit)
     chunk = CHUNK_BYTES if not mbit else int(min(CHUNK_BYTES, max(SMALLEST_CHUNK, bucket.bytes_per_second * BURST_SECONDS)))
     payload = bytes(chunk)
@@ -73,7 +73,7 @@ def receive_stream(connection: socket.socket) -> tuple[int, float]:
 
 
 def ping_pong(connection: socket.socket, size: int, iterations: int, seconds: float) -> list[float]:
-    """Round trips in microseconds."""
+    """Return round trips in microseconds."""
     message = LENGTH.pack(size) + bytes(size)
     trips: list[float] = []
     deadline = time.monotonic() + seconds

@@ -22,7 +22,7 @@ RESERVED_MAC_START = "03:00:00:"
 
 
 def _set_value(args: list[str], name: str) -> str:
-    """``-s <name> <value>``."""
+    """Parse ``-s <name> <value>``."""
     if len(args) != 3:
         raise Refused("count")
     if args[1] != name:

@@ -1,4 +1,4 @@
-"""Processes that outlive the call that started them, known by their id and start time."""
+"""Processes that outlive the call that started them, identified by pid and start time."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ STEP_SECONDS = 0.005
 
 
 def start_time(pid: int) -> str:
-    """The kernel's start time of a process, empty if there is none (or only its exit code is left)."""
+    """Return the kernel's start time of a process, empty if it has exited."""
     try:
         with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as stream:
             fields = stream.read().rpartition(")")[2].split()
@@ -25,7 +25,7 @@ def start_time(pid: int) -> str:
 
 
 def alive(record: Mapping[str, Any]) -> bool:
-    """``record`` holds its pid and when it started, or no pid."""
+    """``record`` contains pid and start time, or no pid."""
     return bool(record.get("pid")) and start_time(record["pid"]) == record["started"]
 
 
@@ -39,7 +39,7 @@ def wait(condition: Callable[[], bool], seconds: float) -> bool:
 
 
 def spawn(argv: list[str]) -> None:
-    """Starts a process that nothing of this one is left in: parent, session, environment, folder, files."""
+    """Start a process that shares nothing with this one: parent, session, environment, folder, files."""
     child = os.fork()
     if child:
         os.waitpid(child, 0)

@@ -1,4 +1,4 @@
-"""-cfg: hccn.conf to the devices again, as at boot, and how the last time went."""
+"""-cfg: set the devices according to hccn.conf, as at boot, and the status of the last recovery."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FAILED = "Recovery failed. Check '/var/log/hccn_tool/hccn_config.log' for detail
 STATUS = ("NONE", "START", "FAIL", "SUCCESS", "FAULT")
 START, FAIL, SUCCESS = "1", "2", "3"
 ATTEMPTS = 4
-MTU_BYTES = 5  # four digits and the end
+MTU_BYTES = 5  # four digits and a terminator
 XSFP_DEFAULTS = {"xsfp_reset_max_times": "0", "xsfp_reset_wait_times": "7"}
 
 
@@ -73,7 +73,7 @@ def _recover_all(tool: Tool) -> None:
 
 
 def recover(tool: Tool) -> bool:
-    """Every item in order, each tried four times; without an address the rest of IPv4 is not tried."""
+    """Restore every item in order with four attempts each. Without an address, the other items of IPv4 are skipped."""
     tool.device.set(cfg_status=START)
     results = [_attempt(tool, item) for item in COMMON]
     results.append(_attempt(tool, _ip))
@@ -124,7 +124,7 @@ def _limits(tool: Tool) -> None:
 
 
 def _xsfp(tool: Tool) -> None:
-    """Only on boards of the type A+K: asks the device and writes the values down where they are missing."""
+    """Only on boards of the type A+K: read the values from the device and write the missing ones to the file."""
     if tool.device.get("board", "A+K") != "A+K":
         return
     tool.device.call("xsfp")

@@ -1,4 +1,4 @@
-"""-roce_test: starts a test on the device, looks once per poll how it goes, prints the device's report at its end."""
+"""-roce_test: start a test on the device, poll its state, and print the device's report at its end."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ RANGES = {
     "-tclass": range(0, 256),
     "-S": range(0, 8),
 }
-TEXTS = ("-d", "-m", "-bind_source_ip", "address")  # -d and -m go to the device as they are
+TEXTS = ("-d", "-m", "-bind_source_ip", "address")  # -d and -m are passed to the device unchanged
 FLAGS = ("-a", "-b", "-report_gbits", "-V", "-tcp")
 DEFAULTS = {"-s": "65536", "-n": "1000", "-p": "18515", "-q": "1", "-m": "4096", "-x": "3", "-d": "hns_0"}
 LATENCY_SIZE = "2"
@@ -121,7 +121,7 @@ def _report(tool: Tool, device: PerfDevice, status: int) -> int:
 
 
 def _order(kind: str, options: dict[str, str]) -> dict[str, Any]:
-    """What the device is asked to do, as plain data."""
+    """Return the order for the device as plain data."""
     values = {**DEFAULTS, **({"-s": LATENCY_SIZE} if kind.endswith("_lat") else {}), **options}
     return {
         "operation": kind.split("_")[1],

@@ -1,4 +1,4 @@
-"""-arp, -route, -ip_rule, -ip_route, -send_arp: what may stand on several lines of hccn.conf."""
+"""-arp, -route, -ip_rule, -ip_route, -send_arp: keys that may have several lines in hccn.conf."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ def _lines(tool: Tool, name: str) -> list[str]:
 
 
 def drop_other_networks(tool: Tool, address: str, netmask: str) -> None:
-    """A new address takes away the routes whose next hop is outside its network."""
+    """A new address removes the routes whose next hop is outside its network."""
 
     def outside(line: str) -> bool:
         value = line.partition("=")[2]
@@ -179,7 +179,7 @@ def send_arp(tool: Tool, args: list[str]) -> None:
 
 
 def recover_send_arp(tool: Tool) -> None:
-    """To the device again, and to the end of the file."""
+    """Set it on the device again, and move it to the end of the file."""
     for key, name in (("send_arp_status", "send_arp"), ("send_arp_period", "send_arp_period")):
         value = tool.conf.read(tool.key(key))
         if value is not None:

@@ -1,4 +1,4 @@
-"""Changes of a node's state that happen between two commands: after the n-th call of its tools from now on has ended."""
+"""Changes of a node's state between two commands: they take effect after the n-th following call of its tools."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ FILE = "scheduled.json"
 
 
 def schedule(node: Node, items: list[str], after_commands: int, matching: str = "") -> None:
-    """Changes the state by ``items`` (as ``hccn-sim set``) once ``after_commands`` calls have ended; ``matching``: only calls whose words hold these."""
+    """Change the state by ``items`` (see ``hccn-sim set``) after ``after_commands`` calls. ``matching``: count only calls with these words."""
     if after_commands < 1:
-        raise ValueError(f"after-commands takes a number from 1 on, not {after_commands}")
+        raise ValueError(f"after-commands must be at least 1, not {after_commands}")
     assignments(items)
     with node.state.locked():
         entry = {"left": after_commands, "matching": " ".join(matching.split()), "state": items}
@@ -26,7 +26,7 @@ def schedule(node: Node, items: list[str], after_commands: int, matching: str = 
 
 
 def command_ended(node: Node, name: str, args: list[str]) -> None:
-    """Counts one call of a tool and makes the changes that are due. Calls that were killed from outside never get here."""
+    """Count one call of a tool and make the changes that are due. Calls that are killed from outside do not count."""
     if not os.path.exists(_path(node)):
         return
     line = " ".join([name, *args])

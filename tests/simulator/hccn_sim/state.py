@@ -1,4 +1,4 @@
-"""The devices of a node: values by device and key in state/devices.json, changed under a lock, replaced as a whole."""
+"""The devices of a node: values by device and key in state/devices.json, changed under a lock and replaced atomically."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ALL = "*"
 
 
 class State:
-    """Values are strings. A device's own value goes before the one of ``*``."""
+    """Values are strings. A device's own value has precedence over the one of ``*``."""
 
     def __init__(self, folder: str) -> None:
         self.folder = folder
@@ -32,12 +32,12 @@ class State:
         return default
 
     def keys(self, device: int | str) -> dict[str, str]:
-        """All values that hold for a device."""
+        """Return all values that apply to a device."""
         values = self._values = self._read()
         return {**values.get(ALL, {}), **values.get(str(device), {})}
 
     def update(self, device: int | str, values: Mapping[str, str | None]) -> None:
-        """Sets values, None removes; setting for all (``*``) takes away what single devices had."""
+        """Set values; None removes. A value for all (``*``) replaces the values of single devices."""
         with self._changing() as stored:
             for key, value in values.items():
                 owners = [str(device)] if str(device) != ALL else [*stored, ALL]
@@ -47,7 +47,7 @@ class State:
                     stored.setdefault(str(device), {})[key] = str(value)
 
     def add(self, device: int, amounts: dict[str, int]) -> dict[str, int]:
-        """Adds to counters, which end at 0; what they were before."""
+        """Add to counters, which do not fall below 0; return their previous values."""
         with self._changing() as stored:
             before = {key: int(self.get(device, key) or 0) for key in amounts}
             own = stored.setdefault(str(device), {})
@@ -63,7 +63,7 @@ class State:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Alone on this node's state; not to be nested."""
+        """Lock the state of this node. It is not reentrant."""
         os.makedirs(self.folder, exist_ok=True)
         descriptor = os.open(os.path.join(self.folder, "lock"), os.O_RDWR | os.O_CREAT, 0o666)
         try:
@@ -82,7 +82,7 @@ class State:
 
 
 def write_json(path: str, value: Any) -> None:
-    """Replaces a file as a whole, so that readers need no lock."""
+    """Replace a file atomically, so that readers need no lock."""
     scratch = f"{path}.{os.getpid()}"
     with open(scratch, "w", encoding="utf-8") as stream:
         json.dump(value, stream, indent=1, sort_keys=True)
@@ -90,7 +90,7 @@ def write_json(path: str, value: Any) -> None:
 
 
 def assignments(items: list[str]) -> dict[str, dict[str, str | None]]:
-    """``3.link=0`` or ``*.busy=1`` or ``devices=8`` (no device: for all); an empty value removes the key."""
+    """Parse ``3.link=0``, ``*.busy=1`` or ``devices=8`` (no device: for all). An empty value removes the key."""
     found: dict[str, dict[str, str | None]] = {}
     for item in items:
         name, equals, value = item.partition("=")

@@ -1,4 +1,4 @@
-"""Super pods of A3: where a die sits, what it is called there, and -hccs_ping over the bus between the dies."""
+"""Super pods of A3: the position and names of a die, and -hccs_ping over the bus between the dies."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from .tool import Tool
 
 ALONE = 1023  # server index of a machine outside a super pod
-SERVERS = 48  # the servers that addresses of the inner network can tell apart
-ALONE_BYTE = 168  # stands where the server index would, if there is none or it is too large
+SERVERS = 48  # servers that addresses of the inner network can distinguish
+ALONE_BYTE = 168  # replaces the server index if there is none or if it is too large
 VNIC_FIRST_BYTE, VNIC_THIRD_BYTE, VNIC_LAST_BYTE = 192, 2, 199
 DIES = 2  # of an NPU
 
@@ -28,7 +28,7 @@ def server_index(node: Node) -> int:
 
 
 def sdid(server: int, device: int) -> int:
-    """10 bits server index, 4 bits chip, 2 bits die, 16 bits device."""
+    """Return the SDID: 10 bits server index, 4 bits chip, 2 bits die, 16 bits device."""
     return server << 22 | device // DIES << 18 | device % DIES << 16 | device
 
 
@@ -36,25 +36,26 @@ def vnic_address(server: int, device: int) -> str:
     return f"{VNIC_FIRST_BYTE}.{server if server < SERVERS else ALONE_BYTE}.{VNIC_THIRD_BYTE + device % DIES}.{VNIC_LAST_BYTE - device}"
 
 
-def seat(number: int) -> tuple[int, int]:
-    """Server index and device of an SDID; an address is refused if its parts do not belong together. Only 8 bits of the index count."""
+def position(number: int) -> tuple[int, int]:
+    """Return server index and device of an SDID. An address is refused if its parts do not match. Only 8 bits of the index count."""
     server, chip, die, device = number >> 22 & 0xFF, number >> 18 & 0xF, number >> 16 & 0x3, number & 0xFFFF
     if server >= SERVERS or chip * DIES + die != device:
         raise Refused("address")
     return server, device
 
 
-def seat_of_address(text: str) -> tuple[int, int]:
+def position_of_address(text: str) -> tuple[int, int]:
     number = inet.ipv4(text)
     first, server, third, last = number >> 24, number >> 16 & 0xFF, number >> 8 & 0xFF, number & 0xFF
     device = VNIC_LAST_BYTE - last
     if first != VNIC_FIRST_BYTE or device < 0 or third - VNIC_THIRD_BYTE != device % DIES:
         raise Refused("address")
-    return seat(sdid(server, device))
+    return position(sdid(server, device))
 
 
 def answers(tool: Tool, target: tuple[int, int]) -> bool:
-    """fixed: always. Else the die must be there, in a node of the same super pod, with its port of the inner network up; so must the own."""
+    """Return True if the target answers. fixed: always. Otherwise, both dies must be in nodes of the same super pod, with their ports of the inner network
+    up."""
     node, (server, device) = tool.node, target
     if node.fabric == "fixed":
         return True
@@ -68,7 +69,7 @@ def answers(tool: Tool, target: tuple[int, int]) -> bool:
 
 
 def hccs_ping(tool: Tool, args: list[str]) -> None:
-    """Only A3, only root. Packets that are lost are no failure of the command, and the success line of a set stands at the end."""
+    """A3 and root only. Lost packets do not fail the command, and its output ends with the success line of a set."""
     device = tool.device
     if not device.is_a3:
         raise Refused("product")
@@ -92,7 +93,7 @@ def _arguments(args: list[str]) -> tuple[tuple[int, int], dict[str, int]]:
         if name in ("address", "sdid"):
             if found:
                 raise Refused("address")
-            found.append(seat_of_address(value) if name == "address" else seat(_number(value)))
+            found.append(position_of_address(value) if name == "address" else position(_number(value)))
         elif name in RANGES and _number(value) in RANGES[name]:
             numbers[name] = int(value)
         else:

@@ -1,4 +1,4 @@
-"""-tls: switch, certificates, alarm time. Reading it may write hccn.conf."""
+"""-tls: flag, certificates, alarm time. Reading it may write hccn.conf."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def _status(end: str, now: float, alarm_days: int) -> int:
 
 
 def _remember_switch(tool: Tool) -> None:
-    """The side effect of a query: a missing key is written; if that fails nobody hears of it."""
+    """The side effect of a query: a missing key is written; errors are ignored."""
     try:
         if not tool.conf.has(tool.key("tls_enable")):
             tool.conf.write(tool.key("tls_enable"), tool.device.get("tls", "0"))
@@ -130,7 +130,7 @@ def _set_alarm(tool: Tool, rest: list[str]) -> None:
 
 
 def _set_certificates(tool: Tool, rest: list[str]) -> None:
-    """Own certificates: only that the files are there; the chain itself is not looked at."""
+    """Set certificates: only the existence of the files is checked, not the chain."""
     import os
 
     files = dict(zip(rest[2::2], rest[3::2]))

@@ -1,4 +1,4 @@
-"""hccn_tool: the command line, the order of its checks, and its two streams."""
+"""hccn_tool: its command line, the order of its checks, and its two streams."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 MAX_ARGUMENTS = 64
 MAX_ARGUMENT_LENGTH = 900
-HEALTH_SECONDS = 300  # the tool asks a device that is not ready this long
+HEALTH_SECONDS = 300  # how long the tool polls a device that is not ready
 
 # major command: module of this package and function in it
 COMMANDS = {
@@ -61,7 +61,7 @@ COMMANDS = {
     "-hccs_ping": ("superpod", "hccs_ping"),
     "-roce_test": ("roce_test", "roce_test"),
 }
-# commands that the real tool has and this one does not imitate
+# commands of the real tool that are not simulated
 FOREIGN = (
     "-auto_downgrade -bad_thd -context -cur_tc_buf -dcqcn -diagnostic -down_data -dump -esd -eth_test -fec_err -generic -hilink_info "
     "-mem_reserve -neigh -optical_snr -pci -pfc_storm -reg -scdr -scdr_reset -serdes -stat_extra -tc_cfg -tc_qos -tc_stat -tlsca "
@@ -70,7 +70,7 @@ FOREIGN = (
 
 
 class Output:
-    """stdout is held back until the end (a killed tool leaves nothing), stderr is not."""
+    """stdout is buffered until the end (a killed tool prints nothing), stderr is not."""
 
     def __init__(self, out: TextIO, err: TextIO, unbuffered: bool = False) -> None:
         self._out, self._err, self._unbuffered = out, err, unbuffered
@@ -92,7 +92,7 @@ class Output:
 
 
 class Tool:
-    """One call: what a command function gets to work with."""
+    """One call: the argument of every command function."""
 
     def __init__(self, node: Node, output: Output, stdin: TextIO) -> None:
         self.node, self.output, self.stdin = node, output, stdin
@@ -110,11 +110,11 @@ class Tool:
         self.info("Cmd executed successfully!")
 
     def key(self, name: str) -> str:
-        """The name of a setting of this device in hccn.conf."""
+        """Return the key of a setting of this device in hccn.conf."""
         return f"{name}_{self.device.id}"
 
     def confirm(self, question: str) -> None:
-        """Asks on stdin; anything but y or Y with the end of the line aborts."""
+        """Ask on stdin. Any line but y or Y aborts."""
         self.info(question + "(y/n)")
         if self.stdin.readline() not in ("y\n", "Y\n"):
             raise Refused("aborted")
@@ -132,7 +132,7 @@ def main(
     err: TextIO | None = None,
     environment: dict[str, str] | None = None,
 ) -> int:
-    """Runs one call (``argv`` with the name it was called by) and returns its exit code."""
+    """Run one call (``argv`` with the name by which it was called) and return its exit code."""
     environment = dict(os.environ) if environment is None else environment
     out = out or sys.stdout
     unbuffered = environment.get("_STDBUF_O") in ("L", "0") or out.isatty()
@@ -202,7 +202,7 @@ def _has_name(uid: int) -> bool:
 
 
 def choose_device(tool: Tool, text: str, args: list[str]) -> None:
-    """At most two digits; no digit at all is device 0. Then the faults of any command strike."""
+    """Parse at most two digits; a text without digits is device 0. Then apply the faults of any command."""
     if len(text) > 2 or any(character not in "0123456789" for character in text) or int(text or 0) not in tool.node.devices():
         raise Refused("device_id")
     tool.device = Device(tool.node, int(text or 0))

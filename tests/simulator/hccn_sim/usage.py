@@ -1,4 +1,4 @@
-"""Help. The real bodies are long and nobody reads them by program; the framing lines are real."""
+"""Help. The real bodies are long and no program reads them; only the surrounding lines are real."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ def say(text: str, end: str = "\n") -> None:
 
 
 def options(argv: list[str]) -> argparse.Namespace | None:
-    """None, and the usage on standard output, for an option that the program does not know."""
+    """Return the options, or None after printing the usage for an unknown option."""
     parser = argparse.ArgumentParser(add_help=False, exit_on_error=False)
     for letter, default in (("t", 1), ("g", 1), ("f", 1), ("n", 20), ("w", 1), ("c", 1), ("r", 0)):
         parser.add_argument(f"-{letter}", type=int, default=default)
@@ -94,7 +94,7 @@ class Test:
         return code
 
     def _devices(self, mesh: Mesh) -> bool:
-        """The list of all devices; False where this host has too few."""
+        """Print the list of all devices; return False if this host has too few."""
         local = int(os.environ.get("MPI_LOCALRANKID", "0")) * self.asked.g
         have = int(os.environ.get("SIM_NCCL_GPUS", "8"))
         if local + self.asked.g > have:
@@ -110,12 +110,12 @@ class Test:
 
     @staticmethod
     def _all(mesh: Mesh, mine: bytes) -> dict[int, bytes]:
-        """Eight bytes of everyone."""
+        """Return eight bytes of every rank."""
         others = [rank for rank in range(mesh.size) if rank != mesh.rank]
         return {**mesh.exchange(dict.fromkeys(others, mine), dict.fromkeys(others, 8)), mesh.rank: mine}
 
     def _count(self, size: int) -> int:
-        """Elements of the whole buffer."""
+        """Return the number of elements of the whole buffer."""
         count = size // WIDTHS[self.asked.d]
         if self.operation in WHOLE:
             return count
@@ -129,10 +129,10 @@ class Test:
             if fault("HANG", mesh.rank) == str(number):
                 time.sleep(86400)
             count = self._count(size)
-            ways = [self._way(mesh, collective, count, in_place) for in_place in (False, True)]
-            self._row(mesh, count, ways)
-            wrong += sum(way.wrong or 0 for way in ways)
-            bandwidths += [way.busbw for way in ways]
+            timings = [self._measure(mesh, collective, count, in_place) for in_place in (False, True)]
+            self._row(mesh, count, timings)
+            wrong += sum(timing.wrong or 0 for timing in timings)
+            bandwidths += [timing.busbw for timing in timings]
             size, number = size * self.asked.f if self.asked.f > 1 else size + (1 << 20), number + 1
         average = sum(bandwidths) / len(bandwidths)
         least = float(os.environ.get("NCCL_TESTS_MIN_BW", "-1"))
@@ -147,7 +147,7 @@ class Test:
         say(f"\n .. {self.host} pid {os.getpid()}: Test failure common.cu:1453")
         return 7
 
-    def _way(self, mesh: Mesh, collective: Collective, count: int, in_place: bool) -> texts.Way:
+    def _measure(self, mesh: Mesh, collective: Collective, count: int, in_place: bool) -> texts.Timing:
         buffers = collective.buffers(count)
         for _ in range(self.asked.w):
             collective.run(buffers)
@@ -165,23 +165,24 @@ class Test:
         algbw = count * WIDTHS[self.asked.d] / 1e9 / seconds
         share = (self.ranks - 1) / self.ranks
         factor = {"all_reduce": 2 * share, "broadcast": 1, "reduce": 1}.get(self.operation, share)
-        return texts.Way(seconds * 1e6, algbw, algbw * factor, wrong)
+        return texts.Timing(seconds * 1e6, algbw, algbw * factor, wrong)
 
-    def _row(self, mesh: Mesh, count: int, ways: list[texts.Way]) -> None:
+    def _row(self, mesh: Mesh, count: int, timings: list[texts.Timing]) -> None:
         if mesh.rank:
             return
         size = count * WIDTHS[self.asked.d]
         part = count if self.operation in WHOLE else count // self.ranks
         reduction = self.asked.o if "reduce" in self.operation else "none"
         root = self.asked.r if self.operation in ("broadcast", "reduce", "scatter") else -1
-        line = texts.row(self.operation, size, part, self.asked.d, reduction, root, ways)
+        line = texts.row(self.operation, size, part, self.asked.d, reduction, root, timings)
         if os.environ.get("SIM_NCCL_CHATTY"):
             log = f"{self.host}:{os.getpid()}:{os.getpid()} [0] NCCL INFO"
             say(f"{log} Channel 00/02 : 0 1")
             line = f"{line[:40]}{log} comm 0x1 rank 0\n{line[40:]}"
         say(line)
         self.results.append({"size": size, "count": part, "type": self.asked.d, "redop": reduction, "root": f"{root:6d}", **{
-            name: {"time": way.time, "alg_bw": way.algbw, "bus_bw": way.busbw, "nwrong": way.wrong} for name, way in zip(("out_of_place", "in_place"), ways)}})
+            name: {"time": timing.time, "alg_bw": timing.algbw, "bus_bw": timing.busbw, "nwrong": timing.wrong}
+            for name, timing in zip(("out_of_place", "in_place"), timings)}})
 
     def _json(self, wrong: int, average: float) -> None:
         if not self.asked.J:

@@ -1,4 +1,4 @@
-"""What nccl-tests prints, by release: SIM_NCCL_VERSION, ``2.11`` to ``2.19.6`` (default)."""
+"""The texts of nccl-tests by release: SIM_NCCL_VERSION, ``2.11`` to ``2.19.6`` (default)."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ def release() -> tuple[int, ...]:
 
 
 @dataclass(frozen=True)
-class Way:
-    """Out of place or in place: microseconds, GB/s; ``wrong`` None: not looked at."""
+class Timing:
+    """Out of place or in place: microseconds, GB/s; ``wrong`` None: not verified."""
 
     time: float
     algbw: float
@@ -50,35 +50,35 @@ def _labels(operation: str) -> list[str]:
 def heading(operation: str) -> str:
     last = "#wrong" if release() >= (2, 13) else "error"
     labels = "".join(f"  {label:>6s}" for label in _labels(operation))
-    way = f"  {'time':>7s}  {'algbw':>6s}  {'busbw':>6s}  {last:>6s}"
+    columns = f"  {'time':>7s}  {'algbw':>6s}  {'busbw':>6s}  {last:>6s}"
     unit = f"  {'(us)':>7s}  {'(GB/s)':>6s}  {'(GB/s)':>6s}  {'':>6s}"
     blank = "".join(f"  {'':>6s}" for _ in _labels(operation))
     return "\n".join([
         "#", f"# {'':>10s}  {'':>12s}  {'':>8s}{blank}           out-of-place                       in-place          ",
-        f"# {'size':>10s}  {'count':>12s}  {'type':>8s}{labels}{way}{way} ", f"# {'(B)':>10s}  {'(elements)':>12s}  {'':>8s}{blank}{unit}{unit} "])
+        f"# {'size':>10s}  {'count':>12s}  {'type':>8s}{labels}{columns}{columns} ", f"# {'(B)':>10s}  {'(elements)':>12s}  {'':>8s}{blank}{unit}{unit} "])
 
 
 def _float(value: float, width: int) -> str:
-    """As many decimals as fit, two at most."""
+    """Return as many decimals as fit, two at most."""
     digits = len(str(int(value)))
     decimals = 2 if digits < width - 2 else 1 if digits < width - 1 else 0
     return f"{value:{width}.{decimals}f}"
 
 
-def row(operation: str, size: int, count: int, data_type: str, reduction: str, root: int, ways: list[Way]) -> str:
+def row(operation: str, size: int, count: int, data_type: str, reduction: str, root: int, timings: list[Timing]) -> str:
     values = {"redop": reduction, "root": str(root)}
     labels = "".join(f"  {values[label]:>6s}" for label in _labels(operation))
-    return f"{size:12d}  {count:12d}  {data_type:>8s}{labels}" + "".join(map(_way, ways))
+    return f"{size:12d}  {count:12d}  {data_type:>8s}{labels}" + "".join(map(_timing_columns, timings))
 
 
-def _way(way: Way) -> str:
-    if way.wrong is None:
+def _timing_columns(timing: Timing) -> str:
+    if timing.wrong is None:
         last = "N/A"
     elif release() >= (2, 13):
-        last = f"{way.wrong:g}"
+        last = f"{timing.wrong:g}"
     else:
-        last = f"{1.0 if way.wrong else 3e-7:.0e}"
-    return f"  {_float(way.time, 7)}  {_float(way.algbw, 6)}  {_float(way.busbw, 6)}  {last:>6s}"
+        last = f"{1.0 if timing.wrong else 3e-7:.0e}"
+    return f"  {_float(timing.time, 7)}  {_float(timing.algbw, 6)}  {_float(timing.busbw, 6)}  {last:>6s}"
 
 
 def footer(program: str, wrong: int, average: float, low: str) -> str:

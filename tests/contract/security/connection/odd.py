@@ -1,7 +1,7 @@
-"""A connection that goes nowhere (tests/lab/benchmarks/null): hosts measure by the plan that they were sent, and one field of one host's answer is another.
+"""A connection that contacts no host (tests/lab/benchmarks/null). Hosts answer with results for the plan that they received, and one host's answer is mutated.
 
-HCCN_ODD: JSON with ``host``, ``module`` and ``seed`` of the answer that is mutated; ``others`` are names that may stand in it. With ``facts`` or ``records``
-in place of a seed the answer carries these beside what it has.
+HCCN_ODD is JSON with ``host``, ``module`` and ``seed`` of the answer to mutate; ``others`` are names that the mutation may insert. If it has ``facts`` or
+``records`` instead of a seed, these are added to the answer.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tests.contract.security.mutations import mutated
 
 DOCUMENTATION = """
 name: odd
-short_description: Answers of files, one of them mutated
+short_description: Return answers from files and mutate one of them
 description: A connection of the tests.
 author: The hccn.cluster authors
 options:
@@ -61,13 +61,13 @@ class Connection(canned.Connection):
 
     def _keep_plan(self) -> None:
         plan, run = PACKED.search(self._sent), RUN_ID.search(self._sent)
-        assert plan and run, "rdma_perf is sent a plan"
+        assert plan and run, "rdma_perf received no plan"
         (Path(os.environ["HCCN_ODD_PLACE"]) / f"{run.group(1).decode()}.plan").write_bytes(plan.group(1))
 
     def _measured(self, host: str, answer: dict[str, Any]) -> dict[str, Any]:
-        """The answer with the records of the pairs that this host measures by the plan of the run."""
+        """Return the answer with records of the pairs that this host initiates by the plan of the run."""
         run = RUN_ID.search(self._sent)
-        assert run, "rdma_perf_info is asked for a run"
+        assert run, "rdma_perf_info received no run ID"
         name = run.group(1).decode()
         plan = plans.unpack({plans.PACKED: (Path(os.environ["HCCN_ODD_PLACE"]) / f"{name}.plan").read_text()})
         like = answer["measurements"][0]

@@ -1,4 +1,4 @@
-"""What the modules would return on a thousand hosts: what they really return on one simulated node, with addresses of each host's own."""
+"""Write answers of modules on a thousand hosts: the real answers of one simulated node, with the addresses of each host."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from typing import Any
 from ansible_collections.hccn.cluster.plugins.module_utils._core.record import record, utc
 from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.plan_forms import rounds_of
 from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.pair_plan import make_plan
-from tests.lab.benchmarks.null.connection.canned import look
+from tests.lab.benchmarks.null.connection.canned import answer_name
 from tests.lib.hosts import node, tools
 from tests.lib.module import call_module
 
 DEVICES = 8
 ASKED: list[list[str]] = [[], ["address", "super_pod"], ["address", "link", "processes", "speed"],
                           ["address", "gateway", "netdetect", "tls", "link", "health", "mtu", "speed", "versions"]]
-"""What the playbooks gather of the devices."""
+"""The topics that the playbooks read from the devices."""
 NETWORK, SERIAL = "10.78.1.", "SIMREAL"
-"""How addresses and serial numbers of the one node begin."""
+"""Prefixes of addresses and serial numbers of the simulated node."""
 
 
 def network(number: int) -> str:
@@ -38,17 +38,17 @@ def inventory(count: int) -> dict[str, Any]:
 
 
 def idle() -> list[dict[str, Any]]:
-    """A play with as many tasks as bring_up has on a host, of the same kinds, that do nothing: what they cost is what Ansible takes for any task."""
+    """Return a play with as many tasks per host as bring_up, of the same kinds, that do nothing. Its cost is the cost of the tasks in Ansible."""
     sent: dict[str, Any] = {"name": "Send a module that does nothing", "ansible.builtin.ping": {}}
     said = {"name": "Say nothing", "ansible.builtin.debug": {"msg": ""}}
     return [{"name": "Do nothing", "hosts": "npu", "gather_facts": False, "tasks": [*[sent] * 5, *[{**sent, "when": False}] * 3, *[said] * 2]}]
 
 
 def write(folder: Path, count: int) -> None:
-    """The answers below ``folder``: module.json for all hosts, HOST/module.json for one."""
+    """Write the answers below ``folder``: module.json for all hosts, HOST/module.json for one host."""
     real = node(folder / "real", "--address-template", f"{NETWORK}1{{device}}", "--netmask", "255.0.0.0", "--conf-from-state", devices=DEVICES)
     options = tools(real)
-    looked = {look(topics): call_module("device_info", {**options, "fail_on": "none", "gather": topics}) for topics in ASKED}
+    looked = {answer_name(topics): call_module("device_info", {**options, "fail_on": "none", "gather": topics}) for topics in ASKED}
     tls = call_module("device_tls", {**options, "state": "disabled"})
     shared = {"device_tls": {**tls, "changed": False}, "hccn_conf": call_module("hccn_conf", {**options, "path": options["hccn_conf"], "keep_previous": True}),
               "rdma_perf": {"changed": False, "run_id": "r", "state": "running", "progress": {}, "measurements": []},
@@ -66,7 +66,7 @@ def write(folder: Path, count: int) -> None:
 
 
 def _measured(count: int) -> Mapping[str, list[dict[str, Any]]]:
-    """The records of each host as source, of the plan quick."""
+    """Return the records of the plan quick by host, the initiator of each record."""
     hosts = [{"host": name, "control_address": name, "control_port": 1,
               "devices": [{"id": device, "address": f"{network(number)}1{device}"} for device in range(DEVICES)]} for number, name in enumerate(names(count))]
     found: dict[str, list[dict[str, Any]]] = {name: [] for name in names(count)}

@@ -1,4 +1,4 @@
-"""Python's clock, SOAK_DAYS days ahead, for a process that has this folder in its path. What waits by the monotonic clock waits as always."""
+"""Advance Python's wall clock by SOAK_DAYS days in processes that have this folder in their path. The monotonic clock does not change."""
 
 from __future__ import annotations
 

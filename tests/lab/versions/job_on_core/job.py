@@ -1,7 +1,7 @@
-"""One run of the matrix: an ansible-core on one Python of a controller, over simulated nodes with the Pythons of hosts that it supports.
+"""One run of the matrix: an ansible-core on a controller's Python, with simulated nodes that use the Pythons of hosts that it supports.
 
-The hosts go through the whole job (hccn.cluster.site) and then through tasks/main.yml, which compares values. A host that failed nowhere
-is a cell that passed.
+The hosts pass through the whole job (hccn.cluster.site) and then through tasks/main.yml, which compares values. A combination passes if its host did not fail
+anywhere.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ data_size(Bytes): | aveg_time(us): | alg_bandwidth(GB/s): | check_result:
 
 @dataclass
 class Run:
-    """``hosts`` are the Pythons of hosts that are here, ``lacking`` those that are not."""
+    """``hosts`` are the available Pythons of hosts, ``lacking`` the missing ones."""
 
     release: str
     controller: str
@@ -45,7 +45,7 @@ class Run:
         return ROOT / f".cache/matrix/{self.release}-{self.controller}"
 
     def passed(self, interpreters: Mapping[str, Path]) -> list[str]:
-        """Runs the cells, and gives the Pythons of those that passed. The output is in ``place``/log."""
+        """Run the combinations and return the Pythons of those that passed. The output is in ``place``/log."""
         hosts = self._hosts(interpreters)
         self._lay_out(hosts)
         venv = cores.core(self.release, interpreters[self.controller])
@@ -63,7 +63,7 @@ class Run:
         return [line[:500] for line in (self.place / "log").read_text().splitlines() if re.match(r"fatal:|failed:|ERROR|\[ERROR\]", line)]
 
     def _hosts(self, interpreters: Mapping[str, Path]) -> dict[str, dict[str, Any]]:
-        # A measurement needs two.
+        # A measurement needs two hosts.
         versions = self.hosts if len(self.hosts) > 1 else self.hosts * 2
         return {
             f"py{version}-{number}": {
@@ -78,7 +78,7 @@ class Run:
                  "--switch-address", "10.78.0.1", "--state", "*.gateway=10.78.0.1", "--state", "*.netdetect=10.78.0.1",
                  "--state", "*.rate_mbit=40", devices=2)
         (self.place / "all_reduce.log").write_text(LOG)
-        # The variables of the demo's hosts, but for what they say of where they lie.
+        # The variables of the demo's hosts, except for their paths.
         variables = yaml.safe_load((ROOT / "inventories/demo/hosts").read_text())["npu"]["vars"]
         variables |= {
             "demo_folder": str(self.place / "nodes"), "cell_core": self.release, "cell_log": str(self.place / "all_reduce.log"),
@@ -87,7 +87,7 @@ class Run:
         (self.place / "hosts.yml").write_text(json.dumps({"npu": {"hosts": hosts, "vars": variables}}))
         tools = {name: f"{{{{ {name} }}}}" for name in ("hccn_tool", "npu_smi", "hccn_conf")}
         play = [
-            # First of all: after a set_fact with run_once, ansible-core 2.21.5 gives all hosts the facts of one.
+            # First of all: after a set_fact with run_once, ansible-core 2.21.5 gives the facts of one host to all.
             {"name": "Which Python this is", "hosts": "npu", "gather_facts": True, "gather_subset": ["!all", "!min", "python"]},
             {"name": "The whole job", "ansible.builtin.import_playbook": "hccn.cluster.site"},
             {"name": "The other modules", "hosts": "npu", "gather_facts": False, "module_defaults": {"group/hccn.cluster.devices": tools},

@@ -1,4 +1,4 @@
-"""What each task of a play costs the controller: CPU of its process and of the workers that ended, and its largest memory."""
+"""Record the cost of each task on the controller: CPU of its process and of exited workers, and peak memory."""
 
 from __future__ import annotations
 

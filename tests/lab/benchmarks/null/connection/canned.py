@@ -1,4 +1,4 @@
-"""A connection that goes nowhere: modules are built and sent as over ssh, and what they would return lies in a file. So only the controller costs."""
+"""A connection that contacts no host: modules are built and sent as with ssh, and their results come from files. Only the controller has a cost."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ GATHER = re.compile(rb'"gather": (\[[^\]]*\])')
 STAT = re.compile(rb"ansible\.(?:legacy|builtin|modules)\.(stat|copy|slurp|file)")
 
 
-def look(topics: list[str] | None) -> str:
-    """The name of the answer to a look at these topics of the devices."""
+def answer_name(topics: list[str] | None) -> str:
+    """Return the name of the answer of device_info for these topics."""
     return "-".join(["device_info", *([] if topics is None else sorted(topics) or ["nothing"])])
 
 
@@ -45,7 +45,7 @@ class Connection(ConnectionBase):
             found = MODULE.search(in_data)
             name = found.group(1).decode() if found else self._plain(in_data)
             asked = GATHER.search(in_data)
-            return 0, self._answer(look(json.loads(asked.group(1))) if asked else name), b""
+            return 0, self._answer(answer_name(json.loads(asked.group(1))) if asked else name), b""
         folder = FOLDER.search(cmd)
         if folder:
             return 0, f"{folder.group(1)}=/root/.ansible/tmp/{folder.group(1)}\n".encode(), b""
@@ -60,7 +60,7 @@ class Connection(ConnectionBase):
         return found.group(1).decode() if found else "nothing"
 
     def _answer(self, module: str) -> bytes:
-        """That of the host, else that of all hosts."""
+        """Return the answer of this host, or else the answer for all hosts."""
         folder = Path(os.environ["BENCH_ANSWERS"])
         own = folder / str(self.get_option("name")) / f"{module}.json"
         return (own if own.exists() else folder / f"{module}.json").read_bytes()
@@ -69,7 +69,7 @@ class Connection(ConnectionBase):
         Path(in_path).read_bytes()
 
     def fetch_file(self, in_path: str, out_path: str) -> Any:
-        raise NotImplementedError("nothing is fetched")
+        raise NotImplementedError("this connection fetches no files")
 
     def close(self) -> None:
         self._connected = False

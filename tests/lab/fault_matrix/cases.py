@@ -1,4 +1,4 @@
-"""A cell of the fault matrix: one playbook, one fault, and everything that is seen of it from outside."""
+"""A fault case: one playbook under one fault, and everything that is observed of it from outside."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.lab.testbed import Lab, lab
 
 from tests.lab.fault_matrix.faults import FAULTS, VICTIM, Fault
 from tests.lab.fault_matrix.jobs import JOBS, Job
-from tests.lab.fault_matrix.play import HISTORY, Play, until_nothing_is_left
+from tests.lab.fault_matrix.play import HISTORY, Play, remaining_processes
 from tests.lab.fault_matrix.stage import Stage
 from tests.lab.fault_matrix.table import recap
 
@@ -22,10 +22,11 @@ LAB: dict[str, Any] = {"products": ("A2", "A2", "A2"), "npus": 2, "variables": {
 
 
 @dataclass(frozen=True)
-class Seen:
-    """``hosts`` by the recap; ``state`` of each host, GONE where it is dead; ``again``: both after a second run on those that live, the fault healed.
+class Observed:
+    """The observed result. ``hosts``: classes by the recap. ``state``: of each host, GONE if it is dead. ``again``: both after a second run on the remaining
+    hosts without the fault.
 
-    ``other``: how a run of another playbook ended; ``blamed``: sound hosts that a verdict calls failed since two runs met.
+    ``other``: the result of a concurrent run of another playbook. ``blamed``: healthy hosts that a verdict of concurrent runs calls failed.
     """
 
     exit: int
@@ -42,8 +43,8 @@ class Seen:
     blamed: list[str] = field(default_factory=list)
 
 
-def run(playbook: str, fault: str, folder: Path, again: bool = False) -> Seen:
-    """The cell, on a lab of its own."""
+def run(playbook: str, fault: str, folder: Path, again: bool = False) -> Observed:
+    """Run the fault case on a new lab."""
     job, what = JOBS[playbook], FAULTS[fault]
     began = time.monotonic()
     with lab(**{**LAB, **job.lab}) as here:
@@ -51,7 +52,7 @@ def run(playbook: str, fault: str, folder: Path, again: bool = False) -> Seen:
             plays, second = _met(job, here, stage, folder) if what.other else (_played(job, what, here, stage, folder), None)
             everybody = [*plays, *([second] if second else [])]
             ended = {play: play.end() for play in everybody}
-            left = until_nothing_is_left(here, *everybody, seconds=job.left_seconds)
+            left = remaining_processes(here, *everybody, seconds=job.left_seconds)
             living = [name for name in here.hosts if here.alive(name)]
             state = {name: stage.state(name) if name in living else GONE for name in here.hosts}
             elsewhere = stage.elsewhere()
@@ -59,7 +60,7 @@ def run(playbook: str, fault: str, folder: Path, again: bool = False) -> Seen:
             after = _again(job, here, stage, folder, living) if again else ({}, {})
     other = f"{second.playbook}: exit {ended[second]}, {recap(second.classes()) or 'none'}, history {_history(second)}" if second else ""
     blamed = [f"{play.playbook}: {host}" for play in everybody for host in play.blamed()] if what.runs_meet else []
-    return Seen(max((ended[play] for play in plays), key=abs), plays[0].classes(), state, elsewhere, left, _history(plays[0]), problems,
+    return Observed(max((ended[play] for play in plays), key=abs), plays[0].classes(), state, elsewhere, left, _history(plays[0]), problems,
                 "".join(play.output for play in everybody), time.monotonic() - began, after, other, blamed)
 
 
@@ -81,7 +82,7 @@ def _played(job: Job, fault: Fault, here: Lab, stage: Stage, folder: Path) -> li
 
 
 def _met(job: Job, here: Lab, stage: Stage, folder: Path) -> tuple[list[Play], Play]:
-    """The job's run and that of its other playbook, with the same inventory: the later one begins when the earlier is in the middle of its part."""
+    """Run the job and its other playbook with the same inventory. The second run starts while the first one is in the middle of its part."""
     other = job.other
     assert other is not None, f"{job.playbook} has no other playbook"
     begin_job = partial(Play, here, folder / "0", job.playbook, stage.variables)
@@ -107,7 +108,7 @@ def _again(job: Job, here: Lab, stage: Stage, folder: Path, living: list[str]) -
 
 
 def _history(play: Play) -> str:
-    """``complete``, ``part`` (readable up to where it was cut off) or ``none``; a run with lines that are torn says so."""
+    """Return ``complete``, ``part`` (readable up to the point at which it was cut off) or ``none``, with a note if lines are torn."""
     runs = play.runs()
     if not runs:
         return "none"
@@ -115,7 +116,7 @@ def _history(play: Play) -> str:
 
 
 def conf_problems(here: Lab, name: str) -> list[str]:
-    """What is wrong with the form of a host's hccn.conf: lines that are cut, keys twice, no newline at its end."""
+    """Return format errors of a host's hccn.conf: truncated lines, duplicate keys, no newline at the end."""
     path = here.path(name, "/etc/hccn.conf")
     text = path.read_text() if path.exists() else ""
     return [problem.message for problem in conf_check.check(text)]

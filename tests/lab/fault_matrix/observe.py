@@ -1,6 +1,6 @@
-"""``python -m tests.lab.fault_matrix.look FOLDER PLAYBOOK[/FAULT] ...``: what cells come to now, in the form of expected.yml, with outputs in the folder.
+"""``python -m tests.lab.fault_matrix.observe FOLDER PLAYBOOK[/FAULT] ...``: print current results of fault cases in the form of expected.yml.
 
-For whoever adds a playbook or a fault: nothing is judged here.
+The outputs are kept in the folder. Use it to add a playbook or a fault; it compares nothing.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import traceback
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from tests.lab.fault_matrix.cells import Seen, run
+from tests.lab.fault_matrix.cases import Observed, run
 from tests.lab.fault_matrix.faults import FAULTS
 from tests.lab.fault_matrix.matrix import SIDE_BY_SIDE
 from tests.lab.fault_matrix.table import row_of
@@ -22,7 +22,7 @@ def _one(kept: Path, playbook: str, fault: str) -> str:
     place = f"{kept}/{playbook}.{fault.replace(' ', '-')}"
     with tempfile.TemporaryDirectory() as folder:
         try:
-            seen: Seen = run(playbook, fault, Path(folder))
+            seen: Observed = run(playbook, fault, Path(folder))
         except Exception:
             Path(f"{place}.error").write_text(traceback.format_exc())
             return f"{playbook} / {fault}: error, see {place}.error"
@@ -37,12 +37,12 @@ def _one(kept: Path, playbook: str, fault: str) -> str:
 def main(folder: str, *wanted: str) -> int:
     kept = Path(folder)
     kept.mkdir(parents=True, exist_ok=True)
-    cells = []
+    cases = []
     for words in wanted:
         playbook, _, fault = words.partition("/")
-        cells += [(playbook, one) for one in ([fault] if fault else FAULTS)]
+        cases += [(playbook, one) for one in ([fault] if fault else FAULTS)]
     with ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
-        for line in pool.map(lambda cell: _one(kept, *cell), cells):
+        for line in pool.map(lambda case: _one(kept, *case), cases):
             print(line, flush=True)
     return 0
 

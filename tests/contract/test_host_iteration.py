@@ -1,5 +1,7 @@
-"""No task that runs on every host may walk over all of them: a thousand hosts would make a million steps of it. It is done once,
-and kept as a fact."""
+"""Check that no task that runs on every host iterates over all hosts: with a thousand hosts it would take a million steps.
+
+Such an iteration runs once, and its result is kept as a fact.
+"""
 
 from __future__ import annotations
 
@@ -18,15 +20,18 @@ ROLES = sorted(path.parent.parent for path in COLLECTION.glob("roles/*/tasks/mai
 ALL_HOSTS = r"(?:ansible_play_hosts(?:_all)?|ansible_play_batch|groups)\b"
 FILTERS = (r"map|select|reject|difference|union|intersect|"
            r"hccn\.cluster\.(?:by_host|measurable_hosts|address_hosts|tls_differences|tls_rollout|collective_placement)")
-WALK = re.compile(rf"for \w+ in \(?{ALL_HOSTS}|\*{ALL_HOSTS}|{ALL_HOSTS}[^|}}]*\|\s*(?:{FILTERS})")
-"""A loop over the hosts of the play, a lookup with all of them as its terms, or a filter that looks at each."""
+ITERATION = re.compile(rf"for \w+ in \(?{ALL_HOSTS}|\*{ALL_HOSTS}|{ALL_HOSTS}[^|}}]*\|\s*(?:{FILTERS})")
+"""A loop over the hosts of the play, a lookup with all of them as its terms, or a filter that reads each of them."""
 
 
-def walks(variables: dict[str, Any]) -> set[str]:
-    """The names of variables that walk, themselves or through others. A name counts in every branch, since Ansible works out all that an expression names
-    before it takes one; what a lookup is given is a text, and worked out in the branch that is taken: a walk in the place of a fact that is not there."""
+def iterating_variables(variables: dict[str, Any]) -> set[str]:
+    """Return the names of variables that iterate over all hosts, directly or through other variables.
+
+    A name counts in every branch of an expression, because Ansible evaluates all names of an expression before it selects a branch. The argument of a lookup is
+    a text, which is evaluated only in the selected branch: such a lookup replaces a fact that is not defined.
+    """
     texts = {name: str(value) for name, value in variables.items()}
-    found = {name for name, text in texts.items() if WALK.search(text)}
+    found = {name for name, text in texts.items() if ITERATION.search(text)}
     while True:
         more = {name for name, text in texts.items() if name not in found and any(re.search(rf"(?<!{LATE})\b{other}\b", text) for other in found)}
         if not more:
@@ -35,7 +40,7 @@ def walks(variables: dict[str, Any]) -> set[str]:
 
 
 def tasks(entries: list[dict[str, Any]], once: bool = False) -> Iterator[tuple[dict[str, Any], bool]]:
-    """Every task, and whether it runs once for all hosts; of a block what holds for it."""
+    """Yield every task, and whether it runs once for all hosts. A keyword of a block applies to its tasks."""
     for entry in entries:
         here = once or entry.get("run_once") is True
         inner = [part for key in ("block", "rescue", "always") for part in entry.get(key, [])]
@@ -46,36 +51,36 @@ def tasks(entries: list[dict[str, Any]], once: bool = False) -> Iterator[tuple[d
             yield entry, here
 
 
-def wrong(variables: dict[str, Any], entries: list[dict[str, Any]]) -> list[str]:
-    """What tasks of all hosts walk over them, and by which variable."""
+def violations(variables: dict[str, Any], entries: list[dict[str, Any]]) -> list[str]:
+    """Return the tasks of all hosts that iterate over all hosts, each with the variable that does so."""
     found = []
     for task, once in tasks(entries):
         if not once:
             text = str({key: value for key, value in task.items() if key != "name"})
-            own = walks({**variables, **task.get("vars", {})})
+            own = iterating_variables({**variables, **task.get("vars", {})})
             found += [f"{task.get('name')}: {name}" for name in sorted(own) if re.search(rf"\b{name}\b", text)]
-            found += [f"{task.get('name')}: by itself"] if WALK.search(text) else []
+            found += [f"{task.get('name')}: by itself"] if ITERATION.search(text) else []
     return found
 
 
 @pytest.mark.parametrize("role", ROLES, ids=lambda role: str(role.name))
-def test_a_walk_over_all_hosts_is_done_once(role: Path) -> None:
+def test_iterations_over_all_hosts_run_once(role: Path) -> None:
     variables: dict[str, Any] = {}
     for path in (role / "defaults/main.yml", COLLECTION / "roles/tls/vars/main.yml", role / "vars/main.yml"):
         variables.update(yaml.safe_load(path.read_text()) or {} if path.exists() else {})
-    assert {path.name: wrong(variables, yaml.safe_load(path.read_text()) or []) for path in sorted(role.glob("tasks/*.yml"))} == {
+    assert {path.name: violations(variables, yaml.safe_load(path.read_text()) or []) for path in sorted(role.glob("tasks/*.yml"))} == {
         path.name: [] for path in sorted(role.glob("tasks/*.yml"))}
 
 
-def test_walks_are_found() -> None:
+def test_iterations_are_detected() -> None:
     variables = {"a": "{% for host in ansible_play_hosts_all %}{{ host }}{% endfor %}", "b": "{{ a | length }}", "c": "{{ d }}",
                  "e": "{{ ansible_play_hosts | first }}", "f": "{{ (ansible_play_hosts | select('in', d))[:2] }}"}
-    assert walks(variables) == {"a", "b", "f"}
-    assert walks({"a": "{{ ansible_play_hosts | hccn.cluster.measurable_hosts(hostvars) }}", "b": "{{ a.left_out }}"}) == {"a", "b"}
-    assert walks({"a": "{{ query('hccn.cluster.fabric_verdicts', *ansible_play_hosts) | first }}", "b": "{{ a.clean }}"}) == {"a", "b"}
+    assert iterating_variables(variables) == {"a", "b", "f"}
+    assert iterating_variables({"a": "{{ ansible_play_hosts | hccn.cluster.measurable_hosts(hostvars) }}", "b": "{{ a.left_out }}"}) == {"a", "b"}
+    assert iterating_variables({"a": "{{ query('hccn.cluster.fabric_verdicts', *ansible_play_hosts) | first }}", "b": "{{ a.clean }}"}) == {"a", "b"}
     late = {"g": "{{ fact if fact is defined else lookup('ansible.builtin.vars', 'a') }}", "h": "{{ fact | default(a) }}", "i": "{{ fact if fact else a }}"}
-    assert walks({**variables, **late}) == {"a", "b", "f", "h", "i"}
+    assert iterating_variables({**variables, **late}) == {"a", "b", "f", "h", "i"}
     entries = [{"name": "one", "when": "b > 1"}, {"name": "two", "when": "b > 1", "run_once": True}, {"name": "three", "when": "c or e"},
                {"block": [{"name": "four", "debug": {"msg": "{{ groups['npu'] | map('upper') }}"}}], "run_once": True},
                {"block": [{"name": "five", "debug": {"msg": "{{ groups['npu'] | map('upper') }}"}}]}]
-    assert wrong(variables, entries) == ["one: b", "five: by itself"]
+    assert violations(variables, entries) == ["one: b", "five: by itself"]
