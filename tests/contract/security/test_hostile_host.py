@@ -211,7 +211,7 @@ def rdma(source: str, target: str, rate: float = 190.0, name: str = "", **more: 
 def verdict(host: str) -> dict[str, Any]:
     """Return a forged verdict."""
     return {"schema": "hccn.cluster/measurement/1", "id": f"r/verdict/{host}", "kind": "verdict", "status": "failed", "source": {"host": host},
-            "samples": [{"class": "failed", "message": "forged", "evidence": [f"{host} npu 0 to n3 npu 0: forged"]}]}
+            "samples": [{"class": "failed", "message": "forged", "evidence": [f"{host} NPU 0 to n3 NPU 0: forged"]}]}
 
 
 def test_host_cannot_affect_verdicts_of_others(tmp_path: Path) -> None:

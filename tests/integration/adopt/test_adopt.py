@@ -86,7 +86,7 @@ def test_what_differs_between_device_and_file_is_told_and_not_taken(cluster: Clu
     done = cluster.play("adopt", "--limit", "npu1")
     assert done.code == 0, done.said
     assert ("Problems (2): NPU 1: arp_1 is not taken: the inventory would read it as a template; "
-            "npu 1: address is 10.78.1.99 on the device and 10.78.1.11 in the file: not taken") in done.said
+            "NPU 1: address is 10.78.1.99 on the device and 10.78.1.11 in the file: not taken") in done.said
     assert variables(cluster, "npu1") == {**NPU1, "bring_up_network": [
         NPU1["bring_up_network"][0], {"id": 1, "netdetect": "10.78.0.1"}]}
     done = cluster.play("bring_up", "--check", "--diff", "--limit", "npu1")

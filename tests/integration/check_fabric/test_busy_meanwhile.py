@@ -37,7 +37,7 @@ def test_an_npu_that_becomes_busy_is_left_alone(make: Callable[..., Cluster], si
     busy = by_status["not_run"]
     said = "device 0 is busy: pid 4711 (python3)"
     assert (busy[side]["host"], busy["context"]["failed_end"]) == (victim, side)
-    assert busy["error"] == {"code": "device_busy", "message": said if side == "source" else f"{victim} npu 0 as server: {said}",
+    assert busy["error"] == {"code": "device_busy", "message": said if side == "source" else f"{victim} NPU 0 as server: {said}",
                              "hint": "wait for the job to end, or set allow_busy: true"}
     assert "command" not in busy
     kinds = [call.split()[1] for call in cluster.calls(victim)]
@@ -67,7 +67,7 @@ def test_an_npu_that_is_given_another_address_meanwhile_is_busy(make: Callable[.
     assert (record["status"], record["context"]["failed_end"]) == ("not_run", "target")
     assert record["error"] == {
         "code": "address_changed",
-        "message": f"{target['host']} npu 0 as server: device 0 now has 127.200.0.9, but had {target['address']} when the pairs were planned",
+        "message": f"{target['host']} NPU 0 as server: device 0 now has 127.200.0.9, but had {target['address']} when the pairs were planned",
         "hint": "another run is changing the NPUs of this host: measure again when it has ended"}
     found = diagnose(list(cluster.ports), results, relative_floor=0.1)
     assert {verdict.host == target["host"]: verdict.verdict for verdict in found.verdicts} == {True: "busy", False: "not_measured"}

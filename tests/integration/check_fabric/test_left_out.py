@@ -38,7 +38,7 @@ def test_a_host_whose_tests_hang(make: Callable[..., Cluster]) -> None:
     left_out = [record for record in with_it if record["status"] == "not_run"]
     for record in left_out:
         assert record["error"]["code"] == "peer_suspended"
-        assert record["error"]["message"].startswith("n6 npu 0 was left out: its pairs with n")
+        assert record["error"]["message"].startswith("n6 NPU 0 was left out: its pairs with n")
         assert record["id"].endswith("/forward/0")
         assert record["context"]["failed_end"] == "source"
     verdicts = {verdict.host: verdict.verdict for verdict in diagnose(list(cluster.ports), results, relative_floor=0.1).verdicts}

@@ -27,9 +27,9 @@ def test_links_that_are_down_cost_no_other_npu_its_check(cluster: Cluster, tmp_p
     cluster.set_state("n2", "1.link=0")
     cluster.set_state("n3", "*.link=0")
     said = play(cluster, tmp_path, code=FAILED)
-    for name in ("n2 npu 1", "n3 npu 0", "n3 npu 1"):
+    for name in ("n2 NPU 1", "n3 NPU 0", "n3 NPU 1"):
         assert f"Left out: {name}: its link is down" in said
     assert classes(said) == {"n1": "good", "n2": "failed", "n3": "failed", "n4": "good"}
-    assert re.search(r"n2: failed\. npu 1 was left out: its link is down; 1 good pair with 1 other host", said)
-    assert re.search(r"n3: failed\. npu 0, 1 were left out: its link is down\b", said)
+    assert re.search(r"n2: failed\. NPU 1 was left out: its link is down; 1 good pair with 1 other host", said)
+    assert re.search(r"n3: failed\. NPU 0, 1 were left out: its link is down\b", said)
     assert "quick: 3 pairs of NPUs over 3 hosts" in said

@@ -24,7 +24,7 @@ def test_odd_addresses_cost_no_other_host_its_check(cluster: Cluster, tmp_path: 
     cluster.set_state("n2", f"1.ip={address}")
     said = play(cluster, tmp_path, code=FAILED)
     why = "it is unknown which of them is right"
-    assert f"Left out: n2 npu 1: its address {address} is also that of n3 npu 1; {why}" in said
-    assert f"Left out: n3 npu 1: its address {address} is also that of n2 npu 1; {why}" in said
+    assert f"Left out: n2 NPU 1: its address {address} is also that of n3 NPU 1; {why}" in said
+    assert f"Left out: n3 NPU 1: its address {address} is also that of n2 NPU 1; {why}" in said
     assert dict(re.findall(r"(n\d): (good|slow|failed|not_measured)\. ", said)) == {"n1": "good", "n2": "failed", "n3": "failed", "n4": "good"}
-    assert re.search(rf"n2: failed\. npu 1 was left out: its address {address} is also that of n3 npu 1; {why}; 2 good pairs with 2 other hosts", said)
+    assert re.search(rf"n2: failed\. NPU 1 was left out: its address {address} is also that of n3 NPU 1; {why}; 2 good pairs with 2 other hosts", said)

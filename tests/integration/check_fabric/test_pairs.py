@@ -75,7 +75,7 @@ def test_a_slow_device_is_named_and_nobody_else(make: Callable[..., Cluster]) ->
     found = diagnose(list(cluster.ports), results, relative_floor=0.4)  # the slow one has a tenth; a busy machine takes its share from all
     assert {verdict.host: verdict.verdict for verdict in found.verdicts} == {"n1": "good", "n2": "good", "n3": "slow", "n4": "good"}
     slow = next(verdict for verdict in found.verdicts if verdict.host == "n3")
-    assert slow.message.startswith("npu 1 is slow with ")
+    assert slow.message.startswith("NPU 1 is slow with ")
     assert len(slow.evidence) == 2
     assert (found.coverage["pairs_good"], found.coverage["pairs_slow"]) == (6, 2)
 

@@ -79,7 +79,7 @@ def test_a_slow_device_is_found(cluster: Cluster, tmp_path: Path) -> None:
     assert judged["hosts"] == {"good": ["n1", "n3", "n4"], "slow": ["n2"], "failed": [], "busy": [], "unreachable": [], "not_measured": []}
     assert judged["coverage"]["pairs_good"] == 6
     assert judged["failed"] is True
-    assert judged["msg"].startswith("1 of 4 hosts: n2 slow: npu 0 is slow with ")
+    assert judged["msg"].startswith("1 of 4 hosts: n2 slow: NPU 0 is slow with ")
     assert [record["id"] for record in judged["measurements"]] == ["r1/verdict/n1", "r1/verdict/n2", "r1/verdict/n3", "r1/verdict/n4"]
     until(lambda: not any(cluster.processes(name) or cluster.testing(name) for name in cluster.ports))
 

@@ -72,12 +72,12 @@ def test_four_problems_and_no_others(lab: testbed.Lab, tmp_path: Path) -> None:
     summary, *found = told(said)
     assert summary == "LLM-DataDist: 513 links of 514 clusters on 9 NPUs, 4 problems"
     expected = [
-        ("error: node1 npu 2: a container with NPU 2 of node1 does not see the host's /etc/hccn.conf: its content differs, ",
+        ("error: node1 NPU 2: a container with NPU 2 of node1 does not see the host's /etc/hccn.conf: its content differs, ",
          "mount /etc/hccn.conf of the host read-only at /etc/hccn.conf in the container and restart it"),
-        ("error: node1 npu 3: TLS is on on NPU 3 of node1 and off on the 8 others: they cannot link. ",
+        ("error: node1 NPU 3: TLS is on on NPU 3 of node1 and off on the 8 others: they cannot link. ",
          "make it equal on all, with hccn.cluster.tls (tls_state: disabled to follow the others)"),
-        ("error: node2 npu 1: the link of NPU 1 of node2 is down. ", "repair the link, or remove the NPU from the plan."),
-        ("error: node3 npu 0: 513 links are planned on NPU 0 of node3: the limit is 512 (LLM_PARAM_INVALID, Link num is over limit). ",
+        ("error: node2 NPU 1: the link of NPU 1 of node2 is down. ", "repair the link, or remove the NPU from the plan."),
+        ("error: node3 NPU 0: 513 links are planned on NPU 0 of node3: the limit is 512 (LLM_PARAM_INVALID, Link num is over limit). ",
          "plan fewer links, spread")]
     assert [line for line, (start, remedy) in zip(sorted(found), expected, strict=True) if not line.startswith(start) or remedy not in line] == []
 

@@ -215,7 +215,7 @@ def test_a_slow_and_a_dead_port_are_named_and_the_page_is_made(demo: tuple[Path,
                         r" -> On npu3: hccn_tool -i 2 -optical -g", shown[2])
     verdicts = {record["source"]["host"]: record["samples"][0] for record in records(place) if record.get("kind") == "verdict"}
     assert {host: verdict["class"] for host, verdict in verdicts.items()} == {"npu1": "good", "npu2": "good", "npu3": "failed", "npu4": "good"}
-    assert "npu 5" in verdicts["npu3"]["message"] and "npu 2" in verdicts["npu3"]["message"]
+    assert "NPU 5" in verdicts["npu3"]["message"] and "NPU 2" in verdicts["npu3"]["message"]
     assert not left_behind(place)
 
 

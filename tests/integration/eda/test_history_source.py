@@ -37,9 +37,9 @@ def run(*records: dict[str, Any], playbook: str = "check_fabric.yml", run_id: st
 
 
 def test_an_event_for_each_degraded_link(source: ModuleType) -> None:
-    text = run(verdict("n1", "good", "n1 npu 0 to n2 npu 0: fine"),
-               verdict("n3", "slow", "n3 npu 1 to n1 npu 1: 5 Gbit/s, normal is 195", "n3 npu 1 to n2 npu 1: x"),
-               verdict("n4", "failed", "n4 npu 0 to n2 npu 0: connection_refused: no", "the host did not answer"))
+    text = run(verdict("n1", "good", "n1 NPU 0 to n2 NPU 0: fine"),
+               verdict("n3", "slow", "n3 NPU 1 to n1 NPU 1: 5 Gbit/s, normal is 195", "n3 NPU 1 to n2 NPU 1: x"),
+               verdict("n4", "failed", "n4 NPU 0 to n2 NPU 0: connection_refused: no", "the host did not answer"))
     events = list(source.events_of(text))
     assert [event.pop("references") for event in events] == [[], [], []]  # there is but one good host
     assert events == [
@@ -53,7 +53,7 @@ def test_an_event_for_each_degraded_link(source: ModuleType) -> None:
 
 def test_a_second_test_compares_the_link_to_good_hosts_those_outside_of_it_first(source: ModuleType) -> None:
     good = [verdict(host, "good") for host in ("n1", "n2", "n4", "n5", "n6")]
-    event = next(source.events_of(run(*good, verdict("n3", "slow", "n3 npu 1 to n1 npu 1: x"))))
+    event = next(source.events_of(run(*good, verdict("n3", "slow", "n3 NPU 1 to n1 NPU 1: x"))))
     assert [(pair["source"], pair["target"]["host"]) for pair in event["references"]] == [
         ({"host": "n2", "device": 1}, "n4"), ({"host": "n4", "device": 1}, "n5"), ({"host": "n5", "device": 1}, "n6")]
     small = source.references({"source": {"host": "n3", "device": 1}, "target": {"host": "n1", "device": 1}}, ["n1", "n2"])
@@ -62,7 +62,7 @@ def test_a_second_test_compares_the_link_to_good_hosts_those_outside_of_it_first
 
 @pytest.mark.parametrize("playbook", ["retest.yml", "hccn.cluster.retest"])
 def test_both_directions_are_one_link_and_a_second_test_is_told(source: ModuleType, playbook: str) -> None:
-    text = run(verdict("n1", "slow", "n1 npu 0 to n2 npu 0: x"), verdict("n2", "slow", "n2 npu 0 to n1 npu 0: x"), playbook=playbook)
+    text = run(verdict("n1", "slow", "n1 NPU 0 to n2 NPU 0: x"), verdict("n2", "slow", "n2 NPU 0 to n1 NPU 0: x"), playbook=playbook)
     assert [(event["link"], event["host"], event["retested"]) for event in source.events_of(text)] == [("n1/0-n2/0", "n1", True)]
 
 
@@ -79,16 +79,16 @@ def test_what_the_diagnosis_says_is_understood(source: ModuleType) -> None:
 @pytest.mark.parametrize("state", ["busy", "not_measured", "failed", "slow"])
 def test_a_second_test_that_could_not_measure_gives_no_event(source: ModuleType, state: str) -> None:
     """Else it would take sound hosts out of service: another run had them, or somebody listened at the control port."""
-    met = ("n3 npu 1 to n1 npu 1: wrong_run: another runner answers at n1: a line of another run: r0",
-           "n1 npu 1 to n3 npu 1: peer_unreachable: the runner of n3 cannot be reached: connection refused",
-           "n3 npu 1 to n2 npu 1: host_in_use: run r0 has been at work on this host since 2026-01-04T10:00:00.000Z")
+    met = ("n3 NPU 1 to n1 NPU 1: wrong_run: another runner answers at n1: a line of another run: r0",
+           "n1 NPU 1 to n3 NPU 1: peer_unreachable: the runner of n3 cannot be reached: connection refused",
+           "n3 NPU 1 to n2 NPU 1: host_in_use: run r0 has been at work on this host since 2026-01-04T10:00:00.000Z")
     text = run(verdict("n3", state, *met), verdict("n1", state, *met), playbook="hccn.cluster.retest")
     assert list(source.events_of(text)) == []
 
 
 def test_an_event_comes_of_a_measured_value_or_an_error_of_the_link(source: ModuleType) -> None:
-    text = run(verdict("n3", "failed", "n3 npu 1 to n1 npu 1: peer_lost: gone", "n3 npu 1 to n2 npu 1: retry_exceeded: no answer"),
-               verdict("n4", "slow", "n4 npu 0 to n1 npu 0: 5 Gbit/s, normal is 195"), playbook="hccn.cluster.retest")
+    text = run(verdict("n3", "failed", "n3 NPU 1 to n1 NPU 1: peer_lost: gone", "n3 NPU 1 to n2 NPU 1: retry_exceeded: no answer"),
+               verdict("n4", "slow", "n4 NPU 0 to n1 NPU 0: 5 Gbit/s, normal is 195"), playbook="hccn.cluster.retest")
     assert [(event["link"], event["retested"]) for event in source.events_of(text)] == [("n2/1-n3/1", True), ("n1/0-n4/0", True)]
 
 
@@ -98,13 +98,13 @@ def test_what_the_diagnosis_knows_to_be_no_error_of_a_link_gives_no_event(source
 
 
 def test_lines_that_are_none_of_the_history_are_passed_over(source: ModuleType) -> None:
-    assert list(source.events_of('{"kind": "verd\n[1]\nx\n' + run(verdict("n1", "busy", "n1 npu 0 to n2 npu 0: x")))) == []
+    assert list(source.events_of('{"kind": "verd\n[1]\nx\n' + run(verdict("n1", "busy", "n1 NPU 0 to n2 NPU 0: x")))) == []
 
 
 @pytest.mark.parametrize("odd", [{"source": None}, {"source": "n1"}, {"samples": None}, {"samples": ["x"]}, {"samples": [{"class": "slow", "evidence": None}]},
-                                 {"samples": [{"class": "slow", "evidence": [7]}]}, {"samples": [{"class": "slow", "evidence": ["a npu " + 5000 * "9"]}]}])
+                                 {"samples": [{"class": "slow", "evidence": [7]}]}, {"samples": [{"class": "slow", "evidence": ["a NPU " + 5000 * "9"]}]}])
 def test_an_odd_verdict_costs_nothing_but_itself(source: ModuleType, odd: dict[str, Any]) -> None:
-    text = run({**verdict("n2", "good"), **odd}, {**verdict("n9", "good"), "source": {}}, verdict("n3", "slow", "n3 npu 1 to n1 npu 1: x"))
+    text = run({**verdict("n2", "good"), **odd}, {**verdict("n9", "good"), "source": {}}, verdict("n3", "slow", "n3 NPU 1 to n1 NPU 1: x"))
     events = list(source.events_of(text + "[" * 100_000 + "\n"))
     assert [(event["link"], event["references"]) for event in events] == [("n1/1-n3/1", [])]
 
@@ -112,7 +112,7 @@ def test_an_odd_verdict_costs_nothing_but_itself(source: ModuleType, odd: dict[s
 def test_a_run_counts_once_it_is_over(source: ModuleType, tmp_path: Path) -> None:
     day = tmp_path / DAY
     day.mkdir(parents=True)
-    bad = verdict("n1", "slow", "n1 npu 0 to n2 npu 0: x")
+    bad = verdict("n1", "slow", "n1 NPU 0 to n2 NPU 0: x")
     (day / "20261121T000000Z-old.jsonl").write_text(run(bad, run_id="old"))
 
     async def watch() -> list[dict[str, Any]]:

@@ -52,7 +52,7 @@ def test_a_degraded_link_is_tested_again_once(tmp_path: Path, quarantine: str, o
         (place / f"playbooks/{name}.yml").write_text(text.replace("{{ notes }}", str(tmp_path)))
     history = tmp_path / "history/2026/11/21"
     history.mkdir(parents=True)
-    bad = verdict("n3", "slow", "n3 npu 1 to n1 npu 1: 5 Gbit/s, normal is 195", "n1 npu 1 to n3 npu 1: 5 Gbit/s")
+    bad = verdict("n3", "slow", "n3 NPU 1 to n1 NPU 1: 5 Gbit/s, normal is 195", "n1 NPU 1 to n3 NPU 1: 5 Gbit/s")
     (tmp_path / "again.jsonl").write_text(run(bad, playbook="hccn.cluster.retest"))
     (tmp_path / "hosts").write_text(f"localhost ansible_connection=local ansible_python_interpreter={sys.executable}\n")
     (tmp_path / "variables.yml").write_text(f"hccn_history: {tmp_path}/history\nhccn_quarantine: {quarantine}\n")

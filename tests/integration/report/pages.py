@@ -66,9 +66,9 @@ def beside(count: int) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
     for place, name in enumerate(names):
         state = classes.get(place, "good")
-        message = {"slow": "npu 0 is slow with 3 of 3 proven-good partners: npu-node-001, npu-node-002, npu-node-009, 74 % below normal",
-                   "failed": "npu 0 failed with all of its partners"}.get(state, "")
-        evidence = [f"{name} npu 0 to {names[0]} npu 0: 50.2 Gbit/s, normal is 195.9"] if state == "slow" else []
+        message = {"slow": "NPU 0 is slow with 3 of 3 proven-good partners: npu-node-001, npu-node-002, npu-node-009, 74 % below normal",
+                   "failed": "NPU 0 failed with all of its partners"}.get(state, "")
+        evidence = [f"{name} NPU 0 to {names[0]} NPU 0: 50.2 Gbit/s, normal is 195.9"] if state == "slow" else []
         found.append({"schema": SCHEMA, "id": f"v/{name}", "kind": "verdict", "status": "ok" if state == "good" else "failed", "source": {"host": name},
                       "samples": [{"class": state, "message": message, "evidence": evidence}]})
         for device in range(2):
@@ -81,7 +81,7 @@ def beside(count: int) -> list[dict[str, Any]]:
                              "counters": {"roce_new_pkt_rty_num": 812 if odd else 0}}]})
     found.append({"schema": SCHEMA, "id": "v/fabric/1", "kind": "verdict", "status": "failed", "samples": [
         {"kind": "path", "name": "path leaf1-leaf3", "class": "slow", "certain": True, "message": "64 of its pairs are slow, 20 % below normal",
-         "evidence": ["npu-node-009 npu 0 to npu-node-025 npu 0: 155.9 Gbit/s, normal is 195.1"]}]})
+         "evidence": ["npu-node-009 NPU 0 to npu-node-025 NPU 0: 155.9 Gbit/s, normal is 195.1"]}]})
     steps = [{"size_bytes": 8192 * 4**step, "time_us": 30 * 1.7**step, "algbw_gbyte_s": 0.3 * 2.3**step, "busbw_gbyte_s": 0.5 * 2.3**step,
               "check": "success"} for step in range(7)]
     found.append({"schema": SCHEMA, "id": "c", "kind": "collective", "status": "ok", "operation": "all_reduce", "tool": {"name": "all_reduce_test"},

@@ -192,12 +192,12 @@ def test_value_under_the_pointer(browser: chromium.Browser, small: model.Page, s
     value = small.maps.pairs.values[pages.SLOW][2]
     assert value is not None
     share = round(value / small.maps.expected.value * 100)
-    assert tooltip(pages.SLOW, 2) == f"npu-node-017 → npu-node-003 (npu 0): {value:.4g} Gbit/s, {share} %"
+    assert tooltip(pages.SLOW, 2) == f"npu-node-017 → npu-node-003 (NPU 0): {value:.4g} Gbit/s, {share} %"
     assert tooltip(0, 0) == "npu-node-001 → npu-node-001: itself"
-    assert tooltip(0, pages.dead(SMALL)) == f"npu-node-001 → npu-node-{pages.dead(SMALL) + 1:03d} (npu 1): failed"
+    assert tooltip(0, pages.dead(SMALL)) == f"npu-node-001 → npu-node-{pages.dead(SMALL) + 1:03d} (NPU 1): failed"
     click(browser, "label[for=zh]")
     assert tooltip(SMALL - 9, 3).endswith(": 未测量")
-    assert tooltip(1, pages.SLOW, 1).startswith("npu 1 · npu-node-017: 195")
+    assert tooltip(1, pages.SLOW, 1).startswith("NPU 1 · npu-node-017: 195")
 
 
 def test_values_are_readable_with_the_keyboard(browser: chromium.Browser, small_page: Path) -> None:
@@ -205,7 +205,7 @@ def test_values_are_readable_with_the_keyboard(browser: chromium.Browser, small_
     browser.value("document.querySelector('.cells').focus()")
     for key in ("ArrowRight", "ArrowRight"):
         browser.call("Input.dispatchKeyEvent", type="keyDown", key=key)
-    assert browser.until("document.getElementById('tip').textContent").startswith("npu-node-001 → npu-node-002 (npu ")
+    assert browser.until("document.getElementById('tip').textContent").startswith("npu-node-001 → npu-node-002 (NPU ")
     browser.call("Input.dispatchKeyEvent", type="keyDown", key="Escape")
     assert browser.value("document.getElementById('tip').style.visibility") == "hidden"
 

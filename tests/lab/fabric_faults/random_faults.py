@@ -62,7 +62,7 @@ def draw(seed: int) -> Scenario:
     kinds = chance.sample([SLOW_NPU, SLOW_NPU, SLOW_HOST, DEAD, HUNG], chance.randint(1, 3))
     faults = tuple(_fault(kind, target, chance) for kind, target in zip(kinds, chance.sample(names, len(kinds))))
     classes.update({fault.target: LOST if fault.kind in AFTER_START else "slow" for fault in faults})
-    named = {fault.target: f"npu {fault.npu} is slow with" for fault in faults if fault.kind == SLOW_NPU}
+    named = {fault.target: f"NPU {fault.npu} is slow with" for fault in faults if fault.kind == SLOW_NPU}
     named.update({fault.target: f"all {NPUS} NPUs are slow with" for fault in faults if fault.kind == SLOW_HOST})
     return Scenario(seed, plan, faults, classes, named)
 

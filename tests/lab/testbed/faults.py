@@ -62,7 +62,7 @@ def _devices(lab: Lab, target: str, npu: int | None) -> Iterable[int]:
     if npu is None:
         return range(count)
     if npu not in range(count):
-        raise LabError(f"{target} has no npu {npu}: it has {count}, from 0")
+        raise LabError(f"{target} has no NPU {npu}: it has {count}, from 0")
     return [npu]
 
 

@@ -107,13 +107,13 @@ msg:
   description: The last line that was printed.
   returned: always
   type: str
-  sample: 2016 of 2016 pairs done, 2 failed, slowest 50.2 Gbit/s (n3 npu 1 to n7 npu 1), finished
+  sample: 2016 of 2016 pairs done, 2 failed, slowest 50.2 Gbit/s (n3 NPU 1 to n7 NPU 1), finished
 lines:
   description: All lines that were printed.
   returned: always
   type: list
   elements: str
-  sample: ["round 12 of 63, 340 of 2016 pairs done, 2 failed, slowest 50.2 Gbit/s (n3 npu 1 to n7 npu 1), about 8 min left"]
+  sample: ["round 12 of 63, 340 of 2016 pairs done, 2 failed, slowest 50.2 Gbit/s (n3 NPU 1 to n7 NPU 1), about 8 min left"]
 reporter:
   description: The reporter that was polled.
   returned: always

@@ -201,10 +201,10 @@ verdicts:
   sample:
     - host: n3
       class: slow
-      message: "npu 5 is slow with 2 of 2 proven-good partners: n1, n2, 74 % below normal"
+      message: "NPU 5 is slow with 2 of 2 proven-good partners: n1, n2, 74 % below normal"
       evidence:
-        - "n3 npu 5 to n1 npu 5: 50.2 Gbit/s, normal is 195.9"
-        - "n2 npu 5 to n3 npu 5: 50.4 Gbit/s, normal is 195.9"
+        - "n3 NPU 5 to n1 NPU 5: 50.2 Gbit/s, normal is 195.9"
+        - "n2 NPU 5 to n3 NPU 5: 50.4 Gbit/s, normal is 195.9"
 hosts:
   description: The names of the hosts by class. Every class is present.
   returned: always
@@ -255,7 +255,7 @@ components:
       certain: true
       hosts: [n9, n10, n17, n18]
       message: "path L3-L5: 32 of its pairs are slow, 20 % below normal"
-      evidence: ["n9 npu 0 to n17 npu 0: 155.9 Gbit/s, normal is 195.1"]
+      evidence: ["n9 NPU 0 to n17 NPU 0: 155.9 Gbit/s, normal is 195.1"]
 detection_limit:
   description:
     - What the run could have found. C(smallest_drop_percent) by C(npu), C(pair) and C(path), C(spread_percent) of a measurement, C(samples) of an NPU,
@@ -317,7 +317,7 @@ problems:
       severity: error
       host: n3
       message: >-
-        it reported 234 Gbit/s from n3 npu 0 to n5 npu 0, whose line rate is 200 Gbit/s (16 such values): a measurement cannot be above it, so these are
+        it reported 234 Gbit/s from n3 NPU 0 to n5 NPU 0, whose line rate is 200 Gbit/s (16 such values): a measurement cannot be above it, so these are
         dropped
       hint: compare the clock, the tool and its version with those of the other hosts, then check again
 coverage:

@@ -297,7 +297,7 @@ regressions:
       type: str
   sample:
     - {kind: rdma, operation: write, measure: bandwidth, size_bytes: 65536, pair_class: same rail, unit: Gbit/s, host: n3, device: 5, reason: level,
-       before: 195.9, now: 151.2, limit: 186.1, drop_percent: 22.8, runs: 12, message: n3 npu 5 is worse than its baseline}
+       before: 195.9, now: 151.2, limit: 186.1, drop_percent: 22.8, runs: 12, message: n3 NPU 5 is worse than its baseline}
 unreadable:
   description: Messages about files of the history that were skipped.
   returned: always

@@ -133,7 +133,7 @@ fabric:
     pairs_done: 340
     pairs_failed: 2
     round: 12
-    slowest: {value: 50.2, unit: Gbit/s, source: n3 npu 1, target: n7 npu 1}
+    slowest: {value: 50.2, unit: Gbit/s, source: n3 NPU 1, target: n7 NPU 1}
     seconds: 96.1
     over: false
     age: 0.7

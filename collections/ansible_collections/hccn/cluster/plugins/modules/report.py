@@ -167,7 +167,7 @@ summary:
   returned: success
   sample:
     {run_id: awx-1234, path: /srv/hccn/history/reports/awx-1234.html, state: slow, hosts: {slow: 1, good: 63}, bad_hosts: [n17],
-     findings: {slow: 1}, components: [], regressions: 0, worst: {source: n17 npu 3, target: n9 npu 3, value: 50.2, unit: Gbit/s},
+     findings: {slow: 1}, components: [], regressions: 0, worst: {source: n17 NPU 3, target: n9 NPU 3, value: 50.2, unit: Gbit/s},
      coverage: {hosts: 64, hosts_measured: 64, pairs_met: 128, pairs_possible: 2016}}
 history_file:
   description: Final path of the file of the run, relative to the folder of the history.

@@ -40,7 +40,7 @@ class Endpoint:
         return {"host": self.host, "device": self.device, "address": self.address}
 
     def __str__(self) -> str:
-        return "%s npu %d" % (self.host, self.device)
+        return "%s NPU %d" % (self.host, self.device)
 
 
 @dataclass(frozen=True)

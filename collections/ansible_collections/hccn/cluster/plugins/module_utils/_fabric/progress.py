@@ -73,7 +73,7 @@ def is_slower(unit: str, value: float, than: float) -> bool:
 
 
 def _slowest(found: Worth, entry: Mapping[str, Any]) -> Body:
-    endpoints = {side: "%s npu %d" % (entry[side]["host"], entry[side]["device"]) for side in ("source", "target")}
+    endpoints = {side: "%s NPU %d" % (entry[side]["host"], entry[side]["device"]) for side in ("source", "target")}
     return {"value": found.value, "unit": found.unit, **endpoints}
 
 

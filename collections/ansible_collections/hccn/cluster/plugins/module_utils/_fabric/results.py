@@ -100,7 +100,7 @@ def failed_devices(records: Sequence[Mapping[str, Any]]) -> Dict[int, List[str]]
     for entry in records:
         found = devices.setdefault(entry["source"]["device"], [])
         if entry["status"] != "ok":
-            found.append("%s npu %d: %s" % (entry["target"]["host"], entry["target"]["device"], entry["error"]["message"]))
+            found.append("%s NPU %d: %s" % (entry["target"]["host"], entry["target"]["device"], entry["error"]["message"]))
     return devices
 
 
@@ -113,7 +113,7 @@ def judged(result: Dict[str, Any], records: Sequence[Mapping[str, Any]], fail_on
     if not bad or fail_on == "none" or (fail_on == "all" and len(bad) < len(devices)):
         return result
     first = sorted(bad)[0]
-    return {**result, "failed": True, "msg": "pairs of %d of %d devices failed: npu %d with %s%s" % (
+    return {**result, "failed": True, "msg": "pairs of %d of %d devices failed: NPU %d with %s%s" % (
         len(bad), len(devices), first, bad[first][0], "" if sum(map(len, bad.values())) == 1 else "; see measurements for the others")}
 
 

@@ -159,7 +159,7 @@ def _addresses(value: Any, order: Sequence[str], rails: Sequence[int]) -> List[L
 def _address(host: str, rail: int, value: Any) -> str:
     address = ip_text(str(value))
     if address is None:
-        raise _wrong("has the address %r of %s npu %d, which is not an IP address" % (value, host, rail))
+        raise _wrong("has the address %r of %s NPU %d, which is not an IP address" % (value, host, rail))
     return address
 
 

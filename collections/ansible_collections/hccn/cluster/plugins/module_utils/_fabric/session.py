@@ -220,7 +220,7 @@ def _cleaned(request: EndRequest, snapshot: Snapshot) -> Dict[int, HccnError]:
 def _left(run_id: str, failed: Mapping[int, HccnError]) -> HccnError:
     """Return the error of an ended run of which some NPUs could not be reset. The next run resets them before it uses them."""
     first = failed[min(failed)]
-    failures = "; ".join("npu %d: %s" % (device, failed[device].message) for device in sorted(failed))
+    failures = "; ".join("NPU %d: %s" % (device, failed[device].message) for device in sorted(failed))
     return HccnError(first.code, "run %s was ended, but not every NPU could be reset: %s" % (run_id, failures), first.hint)
 
 

@@ -208,7 +208,7 @@ def with_left_out(verdict: Verdict, left_out: Sequence[LeftOut]) -> Verdict:
         if one.device is not None:
             devices.setdefault(one.message, []).append(str(one.device))
     reasons = [f"left out: {one.message}" for one in mine if one.device is None]
-    reasons += [f"npu {', '.join(numbers)} {'was' if len(numbers) == 1 else 'were'} left out: {why}" for why, numbers in devices.items()]
+    reasons += [f"NPU {', '.join(numbers)} {'was' if len(numbers) == 1 else 'were'} left out: {why}" for why, numbers in devices.items()]
     message = "; ".join(reasons)
     if verdict.verdict == NOT_MEASURED:
         return Verdict(verdict.host, worst({one.state for one in mine}), message, [])

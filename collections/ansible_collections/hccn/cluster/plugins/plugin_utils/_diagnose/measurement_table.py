@@ -27,7 +27,7 @@ class Npu(NamedTuple):
     device: int
 
     def __str__(self) -> str:
-        return f"{self.host} npu {self.device}"
+        return f"{self.host} NPU {self.device}"
 
 
 class Kind(NamedTuple):

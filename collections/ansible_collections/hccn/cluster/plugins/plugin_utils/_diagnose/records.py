@@ -107,7 +107,7 @@ class _Reader:
         parts = record["id"].split("/")
         pair = parts[1] if len(parts) > 1 else parts[0]
         if not self._planned.has(pair, source, target):
-            raise InputError(f"the plan does not contain the pair {pair} of {source} and {target.host} npu {target.device}")
+            raise InputError(f"the plan does not contain the pair {pair} of {source} and {target.host} NPU {target.device}")
         error, context, options = (record.get(key) or {} for key in ("error", "context", "options"))
         found = worth_of(record.get("samples") or ())
         worth, unit, size = (_worth(found.value, found.unit), found.unit, found.size) if found else (None, "", None)
@@ -127,7 +127,7 @@ class _Reader:
     def _add_rows(self, source: Npu, record: Mapping[str, Any]) -> None:
         hosts, device = _names(record["hosts"]), _device(target_device(record, source.device))
         if not self._planned.has_hosts(hosts, device):
-            raise InputError(f"the plan does not contain npu {device} of all its hosts")
+            raise InputError(f"the plan does not contain NPU {device} of all its hosts")
         context, options = record.get("context") or {}, record.get("options") or {}
         rate = _line_rate(context)
         samples = self._row_samples(record, context, len(hosts))
@@ -135,7 +135,7 @@ class _Reader:
         failed_kind = Kind(record.get("operation"), record.get("measure"), None, "")
         hash(failed_kind)
         if self._rows.setdefault((source, device), 0) >= MOST_ROWS:
-            raise InputError(f"it is row {MOST_ROWS + 1} of {source} with npu {device} of other hosts, and {MOST_ROWS} are allowed")
+            raise InputError(f"it is row {MOST_ROWS + 1} of {source} with NPU {device} of other hosts, and {MOST_ROWS} are allowed")
         self._rows[source, device] += 1
         number = self._table.number(*source)
         targets = self._table.targets(hosts, device)

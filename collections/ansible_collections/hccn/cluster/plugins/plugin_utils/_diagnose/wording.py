@@ -59,7 +59,7 @@ def as_dict(component: Component, classified: Classification) -> dict[str, Any]:
 def _subject(component: Component, classified: Classification) -> str:
     devices = sorted(classified.table.npus[npu].device for npu in component.npus)
     if component.kind == NPU:
-        return f"npu {devices[0]} {_IS[component.state]}"
+        return f"NPU {devices[0]} {_IS[component.state]}"
     return f"{'all ' if component.kind == NODE else ''}{len(devices)} NPUs {_ARE[component.state]}"
 
 

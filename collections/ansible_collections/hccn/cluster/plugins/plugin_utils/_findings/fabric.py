@@ -78,14 +78,14 @@ def _component(component: Mapping[str, Any], verdicts: Mapping[str, Mapping[str,
         cause = "busy_npu" if state == "busy" else f"{state}_fabric"
         return [finding(cause, Component(kind if kind in KINDS else FABRIC, name or kind), _without_name(message, name), hosts,
                         evidence=reading.texts(component.get("evidence")), stage=STAGE)]
-    host = hosts[0] if hosts else name.rpartition(" npu ")[0] or name
+    host = hosts[0] if hosts else name.rpartition(" NPU ")[0] or name
     npus = [(reading.text(npu.get("host")) or host, number) for npu in reading.mappings(component.get("devices"))
             for number in [reading.device_id(npu.get("device"))] if number is not None]
     whole = kind == NODE or not npus
     words = _without_name(message, host)
-    words = words if whole else re.sub(rf"^npu {npus[0][1]} ", "it ", words)
+    words = words if whole else re.sub(rf"^NPU {npus[0][1]} ", "it ", words)
     seen = reading.texts(verdicts.get(host, {}).get("evidence"))
-    evidence = seen if whole else [line for line in seen if re.search(rf"(?<!\S){re.escape(host)} npu {npus[0][1]}\b", line)]
+    evidence = seen if whole else [line for line in seen if re.search(rf"(?<!\S){re.escape(host)} NPU {npus[0][1]}\b", line)]
     return [finding(f"{state}_{'host' if whole else 'npu'}", of_host(host) if whole else of_npus(npus), words, [host], npus, evidence, STAGE)]
 
 

@@ -35,7 +35,7 @@ class Endpoint(NamedTuple):
     def __str__(self) -> str:
         if self.device is None:
             return self.host
-        return f"{self.host} npu {self.device}" if isinstance(self.device, int) else f"{self.host} {self.device}"
+        return f"{self.host} NPU {self.device}" if isinstance(self.device, int) else f"{self.host} {self.device}"
 
 
 class Metric(NamedTuple):

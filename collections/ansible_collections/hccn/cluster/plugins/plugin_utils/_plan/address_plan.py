@@ -125,7 +125,7 @@ def refusal(errors: Sequence[Problem]) -> str:
 
 def _sentence(problem: Problem) -> str:
     owner = problem.host or ""
-    owner += f" npu {problem.device}" if problem.device is not None else ""
+    owner += f" NPU {problem.device}" if problem.device is not None else ""
     owner += f" ({problem.where})" if problem.where and problem.device is not None else ""
     text = f"{owner}: {problem.message}" if owner else problem.message
     return f"{text} ({problem.hint})" if problem.hint else text

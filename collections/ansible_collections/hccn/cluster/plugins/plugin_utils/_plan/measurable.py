@@ -52,7 +52,7 @@ class _Npu:
     entry: dict[str, Any]
 
     def __str__(self) -> str:
-        return f"{self.host} npu {self.entry['id']}"
+        return f"{self.host} NPU {self.entry['id']}"
 
 
 def measurable(hosts: Iterable[str], variables: Callable[[str], Mapping[str, Any]], register_name: str, control_port: int = 0,
@@ -165,7 +165,7 @@ def _reason(host: str, device: int | None, code: str, message: str) -> Reason:
 
 def line(reason: Reason) -> str:
     """Return the line that is shown for an NPU or host that is left out."""
-    npu = "" if reason["device"] is None else f" npu {reason['device']}"
+    npu = "" if reason["device"] is None else f" NPU {reason['device']}"
     return f"Left out: {reason['host']}{npu}: {reason['message']}"
 
 

@@ -111,9 +111,9 @@ def _npu(value: Any, side: str, known: Mapping[str, PlanHost]) -> NpuId:
     host = _host(value.get("host"), known)
     device = whole_number(f"pairs: the device of {host.name}", value.get("device"))
     if device not in host.devices:
-        raise InputError(f"pairs: {host.name} has no npu {device}")
+        raise InputError(f"pairs: {host.name} has no NPU {device}")
     return host.name, device
 
 
 def _text(npu: tuple[Any, Any]) -> str:
-    return f"{npu[0]} npu {npu[1]}"
+    return f"{npu[0]} NPU {npu[1]}"

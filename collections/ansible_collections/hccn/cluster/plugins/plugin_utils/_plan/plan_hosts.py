@@ -40,7 +40,7 @@ def read_hosts(hosts: Any, least: int = 2) -> list[PlanHost]:
         raise InputError(f"a pair plan needs two hosts or more, not {len(known)}")
     _unique("host", ((host.name, host.name) for host in known))
     _unique("control address", ((f"{host.control_address} port {host.control_port}", host.name) for host in known))
-    _unique("address", ((address, f"{host.name} npu {device}") for host in known for device, address in host.devices.items()))
+    _unique("address", ((address, f"{host.name} NPU {device}") for host in known for device, address in host.devices.items()))
     return known
 
 
@@ -84,6 +84,6 @@ def _devices(host: str, entries: Any) -> dict[int, str]:
             raise InputError(f"host {host}: device id {device} is listed twice, or is not in 0 to {MAX_DEVICE_ID}")
         address = ip_text(str(entry.get("address")))
         if address is None:
-            raise InputError(f"host {host} npu {device} has no IP address: {entry.get('address')!r}", "set one with device_network")
+            raise InputError(f"host {host} NPU {device} has no IP address: {entry.get('address')!r}", "set one with device_network")
         devices[device] = address
     return devices

@@ -124,7 +124,7 @@ def _groups(host: PlanHost, table: Mapping[str, Any], switches: Switches) -> Gro
         if leaf is not None:
             leaves[device], leaf_sources[device] = leaf
         rail = next((value for value in (_of_device(host, table, "rail", device), given[device].get("rail")) if value is not None), device)
-        rails[device] = whole_number(f"host {host.name} npu {device}: rail", rail)
+        rails[device] = whole_number(f"host {host.name} NPU {device}: rail", rail)
     probed = [(device.get("super_pod") or {}).get("super_pod_id") for device in given.values() if isinstance(device.get("super_pod"), Mapping)]
     super_pod = next(filter(None, map(_name, (table.get("super_pod"), host.entry.get("super_pod"), *probed, _label(labels, "super_pod")))), None)
     rack = next(filter(None, map(_name, (table.get("rack"), host.entry.get("rack"), _label(labels, "rack")))), None)

@@ -129,7 +129,7 @@ def _plan_results(plan: PlanRecord, measured: PairResults) -> tuple[int, int, in
     count = len(pairs)
     unmeasured = [pair for pair in pairs if pair not in done]
     states = Counter(without.get(pair, "") for pair in unmeasured)
-    missing = [" to ".join(f"{host} npu {device}" for host, device in pair) for pair in unmeasured if pair not in without]
+    missing = [" to ".join(f"{host} NPU {device}" for host, device in pair) for pair in unmeasured if pair not in without]
     return count, count - len(unmeasured), states[FAILED], states[NOT_RUN], missing[:MISSING_SHOWN], True
 
 
@@ -137,7 +137,7 @@ def _left_out(sample: Record) -> Iterable[str]:
     for one in sample.get("left_out") or () if isinstance(sample.get("left_out"), list) else ():
         npus = mapping(one).get("npus")
         endpoints = [npu for npu in npus if isinstance(npu, list) and len(npu) == 2] if isinstance(npus, list) else []
-        names = [str(host) if device is None else f"{host} npu {device}" for host, device in endpoints]
+        names = [str(host) if device is None else f"{host} NPU {device}" for host, device in endpoints]
         count = int(number(mapping(one).get("count")) or len(names))
         yield f"{some(names, len(names), count)}: {text(mapping(one).get('message'))}"
     absent = mapping(sample.get("hosts_left_out")).get("names")

@@ -56,10 +56,10 @@ def hosts_of(record: Record) -> list[str]:
 
 
 def endpoint(end: Any) -> str:
-    """Return the name of the source or target of a record: ``n1 npu 3``, ``n1 mlx5_0``, ``n1``, else its address."""
+    """Return the name of the source or target of a record: ``n1 NPU 3``, ``n1 mlx5_0``, ``n1``, else its address."""
     fields = mapping(end)
     host, device = text(fields.get("host")), fields.get("device")
-    name = f"npu {device}" if isinstance(device, int) else text(device)
+    name = f"NPU {device}" if isinstance(device, int) else text(device)
     return " ".join(filter(None, (host, name))) or text(fields.get("address"))
 
 

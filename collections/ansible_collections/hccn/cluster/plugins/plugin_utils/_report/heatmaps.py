@@ -205,7 +205,7 @@ def _rails(measured: PairResults, endpoints: set[Endpoint], expected: Expected) 
         of_rail = [Endpoint(host, device) for host in hosts]
         values.append([statistics.median(found[one]) if one in found else None for one in of_rail])
         states.append(bytes(0 if one in found else png.FAILED if one in failed else png.NOT_MEASURED for one in of_rail))
-    names = [f"npu {device}" if isinstance(device, int) else str(device) for device in devices]
+    names = [f"NPU {device}" if isinstance(device, int) else str(device) for device in devices]
     return Map("rails", names, hosts, values, states, expected, measured.metric.unit if measured.metric else GBIT)
 
 

@@ -20,7 +20,7 @@
     const place = row * columns.length + column;
     const number = map.bytes[place] * 256 + map.bytes[place + map.bytes.length / 2];
     const endpoints = map.rows[row] + (map.name === "rails" ? " · " : " → ") + columns[column];
-    const npu = map.from && map.from[place] !== 255 ? " (npu " + map.from[place] + ")" : "";
+    const npu = map.from && map.from[place] !== 255 ? " (NPU " + map.from[place] + ")" : "";
     if (NONE[number]) return endpoints + npu + ": " + words()[NONE[number]];
     const value = number / map.scale;
     const share = map.unit === "µs" ? map.expected / value : value / map.expected;

@@ -30,7 +30,7 @@ RETEST = ("retest.yml", "hccn.cluster.retest")
 REFERENCES = 3
 """Maximum number of pairs of good hosts that a retest measures besides the link."""
 _RUNS = "[0-9]*/[0-9]*/[0-9]*/*.jsonl"
-_PAIR = re.compile(r"^(?P<source>\S+) npu (?P<source_device>[0-9]{1,9}) to (?P<target>\S+) npu (?P<target_device>[0-9]{1,9}): (?P<code>[a-z0-9_]+:)?")
+_PAIR = re.compile(r"^(?P<source>\S+) NPU (?P<source_device>[0-9]{1,9}) to (?P<target>\S+) NPU (?P<target_device>[0-9]{1,9}): (?P<code>[a-z0-9_]+:)?")
 NO_LINK_CODES = frozenset({
     "address_changed", "busy_unknown", "cannot_start", "device_busy", "host_in_use", "no_record", "pair_broken", "peer_lost", "peer_refused",
     "peer_silent", "peer_suspended", "peer_unreachable", "roce_test_running", "run_ended", "run_timeout", "runner_failed", "tool_busy", "tool_missing",

@@ -37,7 +37,7 @@ def test_the_record_of_the_plan_is_returned():
     left_out = [{"host": "n3", "device": number, "code": "link_down", "message": "its link is down"} for number in range(12)]
     action = Keeps(hosts=["n1", "n2", "n3"], text=["said"], left_out=left_out)
     found = action.run()
-    assert action.shown == ["said", *(f"Left out: n3 npu {number}: its link is down" for number in range(10)), "... and 2 more"]
+    assert action.shown == ["said", *(f"Left out: n3 NPU {number}: its link is down" for number in range(10)), "... and 2 more"]
     (record,) = found.pop("measurements")
     assert found == {"changed": False, "run_id": "r1"}
     assert (record["kind"], record["id"], sorted(record["hosts"])) == ("plan", "r1/plan", ["n1", "n2"])

@@ -104,14 +104,14 @@ def test_a_lost_reporter_ends_the_task(monkeypatch, answers, reason):
     assert "failed" not in result
 
 
-ESC = {"value": 5.0, "unit": "Gbit/s\x1b[2J", "source": "n3\u202e npu 1\n", "target": "\x9b31m" + "x" * 1000}
+ESC = {"value": 5.0, "unit": "Gbit/s\x1b[2J", "source": "n3\u202e NPU 1\n", "target": "\x9b31m" + "x" * 1000}
 
 
 def test_names_from_hosts_are_displayed_printable_and_bounded(monkeypatch):
     silent = ["n4\x1b]0;title\x07", "n5\r\n", ["n6"], "y" * 1000, *["z"] * 100]
     action, result = ran(monkeypatch, answer({**fabric(3), "slowest": ESC, "silent": silent, "hosts_silent": 104}), answer(fabric(12, True), "finished", False))
     assert action.said[0] == (
-        "round 2 of 3, 3 of 12 pairs done, 0 failed, slowest 5 Gbit/s?[2J (n3? npu 1? to ?31m" + "x" * 57 + "...), about 18 s left; "
+        "round 2 of 3, 3 of 12 pairs done, 0 failed, slowest 5 Gbit/s?[2J (n3? NPU 1? to ?31m" + "x" * 57 + "...), about 18 s left; "
         "no report from n4?]0;title?, n5??, ['n6'], " + "y" * 61 + "..., z, z, z, z and 96 more")
     assert result["lines"] == action.said
 

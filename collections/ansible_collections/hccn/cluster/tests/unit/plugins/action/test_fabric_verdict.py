@@ -13,8 +13,8 @@ from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose.diagnosis i
 
 def test_result_of_a_diagnosis():
     rail = {"kind": "rail", "name": "rail 1", "class": "slow", "certain": True, "hosts": ["n1", "n2"], "message": "rail 1: slow", "evidence": []}
-    npu = {"kind": "npu", "name": "n2 npu 3", "class": "slow", "certain": True, "hosts": ["n2"], "message": "n2: npu 3 is slow with n1"}
-    found = Diagnosis([Verdict("n1", "good", "fine", []), Verdict("n2", "slow", "npu 3 is slow with n1", ["x"])], {"hosts": 2}, [rail, npu], {"samples": 2})
+    npu = {"kind": "npu", "name": "n2 NPU 3", "class": "slow", "certain": True, "hosts": ["n2"], "message": "n2: NPU 3 is slow with n1"}
+    found = Diagnosis([Verdict("n1", "good", "fine", []), Verdict("n2", "slow", "NPU 3 is slow with n1", ["x"])], {"hosts": 2}, [rail, npu], {"samples": 2})
     result = fabric_verdict._returned(found, "r1")
     moments = {entry.pop("started_at") for entry in result["measurements"]}
     assert len(moments) == 1
@@ -22,13 +22,13 @@ def test_result_of_a_diagnosis():
         "changed": False, "run_id": "r1", "coverage": {"hosts": 2}, "components": [rail, npu], "detection_limit": {"samples": 2}, "regressions": [],
         "problems": [],
         "verdicts": [{"host": "n1", "class": "good", "message": "fine", "evidence": []},
-                     {"host": "n2", "class": "slow", "message": "npu 3 is slow with n1", "evidence": ["x"]}],
+                     {"host": "n2", "class": "slow", "message": "NPU 3 is slow with n1", "evidence": ["x"]}],
         "hosts": {"good": ["n1"], "slow": ["n2"], "failed": [], "busy": [], "unreachable": [], "not_measured": []},
         "measurements": [
             {"schema": "hccn.cluster/measurement/1", "id": "r1/verdict/n1", "kind": "verdict", "status": "ok", "source": {"host": "n1"},
              "samples": [{"class": "good", "message": "fine", "evidence": []}]},
             {"schema": "hccn.cluster/measurement/1", "id": "r1/verdict/n2", "kind": "verdict", "status": "failed", "source": {"host": "n2"},
-             "samples": [{"class": "slow", "message": "npu 3 is slow with n1", "evidence": ["x"]}]},
+             "samples": [{"class": "slow", "message": "NPU 3 is slow with n1", "evidence": ["x"]}]},
             {"schema": "hccn.cluster/measurement/1", "id": "r1/verdict/fabric/1", "kind": "verdict", "status": "failed", "hosts": ["n1", "n2"],
              "samples": [rail]},
         ],

@@ -20,7 +20,7 @@ def test_the_filter_makes_a_plan():
 def test_an_error_is_one_sentence():
     with pytest.raises(AnsibleFilterError) as raised:
         address_plan(WRITTEN)
-    assert str(raised.value) == ("address_plan: n2 npu 1 (config[0]): 10.0.0.5 is also the address of n1 NPU 0, config[0] "
+    assert str(raised.value) == ("address_plan: n2 NPU 1 (config[0]): 10.0.0.5 is also the address of n1 NPU 0, config[0] "
                                  "(give each NPU an address of its own)")
     with pytest.raises(AnsibleFilterError) as raised:
         address_plan("n1")

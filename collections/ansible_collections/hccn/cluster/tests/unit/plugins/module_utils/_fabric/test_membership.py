@@ -65,7 +65,7 @@ def test_a_trial_without_an_answer_is_final():
     assert known.why_given_up(rest, names)[0] is True
     assert known.why_given_up(rest, names)[1].message == "h was left out: its pairs with a, b got no answer, and neither did the trial at the end of the run"
     other.learn(known.share())
-    assert other.given_up(pair(6, "h", "d")) == ("h", "h npu 0")
+    assert other.given_up(pair(6, "h", "d")) == ("h", "h NPU 0")
     assert other.given_up(pair(7, "a", "d")) == ()
 
 
@@ -81,7 +81,7 @@ def test_a_trial_is_conclusive_only_on_a_host_that_is_proven_good():
     known = Membership("c")
     known.pair_ended(pair(1, "a", "h"), SILENT)
     known.pair_ended(pair(2, "b", "h"), SILENT)
-    assert known.accused(pair(4, "c", "h")) == ("h", "h npu 0")
+    assert known.accused(pair(4, "c", "h")) == ("h", "h NPU 0")
     assert not known.is_conclusive(pair(4, "c", "h"))
     assert knowing().is_conclusive(pair(4, "c", "h"))
     assert not knowing().is_conclusive(pair(4, "c", "d"))

@@ -41,7 +41,7 @@ def test_endpoints_of_a_pair():
     assert pair.endpoint("c").device == 2
     assert pair.partner("c").host == "b"
     assert pair.partner("b").host == "c"
-    assert str(pair.source) == "c npu 2"
+    assert str(pair.source) == "c NPU 2"
     assert pair.source.as_dict() == {"host": "c", "device": 2, "address": "fd00::3"}
     assert parse_plan(PLAN, "a", "r1").pairs[1].rail == 1
 
@@ -99,7 +99,7 @@ def changed(**places):
     (changed(rounds__1__0__id="p0001"), "plan: the pair id p0001 occurs twice"),
     (changed(rounds__0__0__id="../x"),
      "plan: the pair id '../x' is not a name of up to 64 letters, digits, '.', '_' and '-', starting with a letter or digit"),
-    (changed(rounds__0__1__source={"host": "b", "device": 0, "address": "10.0.1.2"}), "plan: b npu 0 is in two pairs of round 1, the second is p0002"),
+    (changed(rounds__0__1__source={"host": "b", "device": 0, "address": "10.0.1.2"}), "plan: b NPU 0 is in two pairs of round 1, the second is p0002"),
     (changed(rounds__0__0__target__host="a"), "plan: both NPUs of pair p0001 are on a"),
     (changed(rounds__0__0__target__host="z"), "plan: the target of pair p0001 is 'z', which is not among the hosts of the plan"),
     (changed(rounds__0__0__target=None), "plan: the target of pair p0001 names no host"),

@@ -47,7 +47,7 @@ def aggregator(tmp_path, clock):
 
 def test_one_host_counts_its_pairs():
     counts = Counts("n1", 5, [entry(round_=2)])
-    assert counts.as_body() == body("n1", 1, 5, round_=2, slowest={"value": 100.0, "unit": "Gbit/s", "source": "n1 npu 3", "target": "n2 npu 4"})
+    assert counts.as_body() == body("n1", 1, 5, round_=2, slowest={"value": 100.0, "unit": "Gbit/s", "source": "n1 NPU 3", "target": "n2 NPU 4"})
     counts.add(entry("failed", round_=4))
     counts.add(entry(round_=3, value=50.0))
     counts.add(entry(round_=3, value=70.0))
@@ -63,7 +63,7 @@ def test_the_largest_latency_is_the_slowest():
 
 def test_the_summary_adds_up_the_counts_of_all_hosts(aggregator):
     assert (aggregator.summary()["hosts_heard"], aggregator.summary()["round"], aggregator.summary()["slowest"]) == (0, 0, None)
-    slowest = {"value": 50.0, "unit": "Gbit/s", "source": "n2 npu 0", "target": "n3 npu 0"}
+    slowest = {"value": 50.0, "unit": "Gbit/s", "source": "n2 NPU 0", "target": "n3 NPU 0"}
     aggregator.take(body("n1", 4, round_=6, slowest={**slowest, "value": 190.0}))
     aggregator.take(body("n2", 1, round_=2, failed=1, slowest=slowest))
     aggregator.take(body("n3", 3, round_=5))

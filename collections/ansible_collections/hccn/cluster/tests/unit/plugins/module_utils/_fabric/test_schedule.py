@@ -50,7 +50,7 @@ def test_a_host_gets_its_own_pairs():
     (changed(method="leaves", groups=[0, 2, 2]), "has groups that are not numbered from 0 without a gap"),
     (changed(addresses=[]), "has no addresses, one list for each host"),
     (changed(addresses=[["10.0.0.1"], [], []]), "has not one address of b for each of its 2 rails"),
-    (changed(addresses=[["10.0.0.1", "10.0.0"], [None, None], [None, None]]), "has the address '10.0.0' of b npu 4, which is not an IP address"),
+    (changed(addresses=[["10.0.0.1", "10.0.0"], [None, None], [None, None]]), "has the address '10.0.0' of b NPU 4, which is not an IP address"),
 ])
 def test_invalid_schedules_are_refused(schedule, message):
     with pytest.raises(InputError) as raised:

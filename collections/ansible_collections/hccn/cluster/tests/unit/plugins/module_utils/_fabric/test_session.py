@@ -288,7 +288,7 @@ def test_ending_a_run_does_not_reset_npus_with_unknown_processes(params, tmp_pat
     dead_run(params, npu_smi=params["npu_smi"])
     with pytest.raises(HccnError) as raised:
         session.perform({**params, "state": "absent"}, False)
-    assert raised.value.message.startswith("run r1 was ended, but not every NPU could be reset: npu 0: npu-smi info shows no process table; npu 1")
+    assert raised.value.message.startswith("run r1 was ended, but not every NPU could be reset: NPU 0: npu-smi info shows no process table; NPU 1")
     assert not (tmp_path / "calls").exists()
 
 
@@ -306,7 +306,7 @@ def test_an_npu_that_cannot_be_reset_does_not_stop_the_cleanup(params, tmp_path)
         session.perform(params, False)
     assert (raised.value.code, raised.value.message) == (
         "tool_exit_3", "run r1 was ended, but not every NPU could be reset: "
-        "npu 0: hccn_tool printed nothing (exit code 3); npu 2: hccn_tool printed nothing (exit code 3)")
+        "NPU 0: hccn_tool printed nothing (exit code 3); NPU 2: hccn_tool printed nothing (exit code 3)")
     assert (tmp_path / "calls").read_text().splitlines() == ["-i %d -roce_test reset" % device for device in (0, 1, 2)]
     assert (policy / "scaling_governor").read_text() == "schedutil"
     assert results.run_result(params["state_dir"], "r1")["error"]["code"] == "run_cancelled"
@@ -345,10 +345,10 @@ ALL_BAD = [record("p1", 0, "failed"), record("p2", 1, "failed"), record("p3", 1)
 
 
 @pytest.mark.parametrize("records, fail_on, message", [
-    (ONE_BAD, "any", "pairs of 1 of 2 devices failed: npu 1 with b npu 1: it broke"),
+    (ONE_BAD, "any", "pairs of 1 of 2 devices failed: NPU 1 with b NPU 1: it broke"),
     (ONE_BAD, "all", None),
     (ONE_BAD, "none", None),
-    (ALL_BAD, "all", "pairs of 2 of 2 devices failed: npu 0 with b npu 0: it broke; see measurements for the others"),
+    (ALL_BAD, "all", "pairs of 2 of 2 devices failed: NPU 0 with b NPU 0: it broke; see measurements for the others"),
     ([record("p1", 0)], "any", None),
     ([], "all", None),
 ])

@@ -63,18 +63,18 @@ def test_a_sound_fabric_has_no_components():
 @pytest.mark.parametrize("bad, state", [(0.8, "slow"), ("retry_exceeded", "failed")])
 def test_a_slow_npu_and_a_slow_node_are_named(bad, state):
     found = diagnosed(lambda source, target, device: bad if "n03" in (source, target) or ("n07" in (source, target) and device == 1) else 1.0)
-    assert named(found) == [("node", "n03", state, None, True), ("npu", "n07 npu 1", state, None, True)]
+    assert named(found) == [("node", "n03", state, None, True), ("npu", "n07 NPU 1", state, None, True)]
     assert bad_hosts(found) == {"n03": state, "n07": state}
     messages = {verdict.host: verdict.message for verdict in found.verdicts}
     drop = ", 20 % below normal" if state == "slow" else ""
-    words = ("all 2 NPUs are slow", "npu 1 is slow") if state == "slow" else ("all 2 NPUs fail", "npu 1 fails")
+    words = ("all 2 NPUs are slow", "NPU 1 is slow") if state == "slow" else ("all 2 NPUs fail", "NPU 1 fails")
     assert messages["n03"] == f"{words[0]} with 21 of 21 proven-good partners: n01, n02, n04, n05 and 7 more{drop}"
     assert messages["n07"] == f"{words[1]} with 10 of 10 proven-good partners: n01, n02, n04, n05 and 6 more{drop}"
 
 
 def test_a_node_with_a_good_npu_is_not_named():
     found = diagnosed(lambda source, target, device: 0.8 if "n03" in (source, target) and device < 3 else 1.0, devices=4)
-    assert [name for _kind, name, *_more in named(found)] == ["n03 npu 0", "n03 npu 1", "n03 npu 2"]
+    assert [name for _kind, name, *_more in named(found)] == ["n03 NPU 0", "n03 NPU 1", "n03 NPU 2"]
 
 
 @pytest.mark.parametrize("bad, state", [(0.8, "slow"), ("retry_exceeded", "failed")])
@@ -121,10 +121,10 @@ def test_a_path_that_is_bad_in_one_direction_is_named():
 @pytest.mark.parametrize("side, direction", [(0, "source"), (1, "target")])
 def test_an_npu_that_is_bad_in_one_direction_is_named(side, direction):
     found = diagnosed(lambda *cell: 0.8 if cell[side] == "n05" and cell[2] == 1 else 1.0, leaves=None, both=True)
-    assert named(found) == [("npu", "n05 npu 1", "slow", direction, True)]
+    assert named(found) == [("npu", "n05 NPU 1", "slow", direction, True)]
     assert bad_hosts(found) == {"n05": "slow"}
     assert found.verdicts[HOSTS.index("n05")].message == (
-        f"npu 1 is slow as {direction} with 11 of 11 proven-good partners: n01, n02, n03, n04 and 7 more, 20 % below normal: only as {direction}")
+        f"NPU 1 is slow as {direction} with 11 of 11 proven-good partners: n01, n02, n03, n04 and 7 more, 20 % below normal: only as {direction}")
 
 
 def test_a_node_with_an_intermittent_fault_is_named():
@@ -172,12 +172,12 @@ def test_a_pair_that_was_slow_once_is_mentioned_without_component(more):
     found = pair_again(("n02", "n01", 0, 1.0), *more)
     assert (found.components, bad_hosts(found), found.uncertain) == ([], {}, [])
     assert found.detection_limit["blind"][0] == ("a pair was slow once and good when measured again as before, so no component is blamed: "
-                                       "n02 npu 0 to n01 npu 0: 160 Gbit/s, normal is 200")
+                                       "n02 NPU 0 to n01 NPU 0: 160 Gbit/s, normal is 200")
     assert found.coverage["pairs_slow"] == 1
 
 
 def slow_once(chosen, share, other=lambda: 1.0):
-    """Between these hosts npu 0 has this share, and is good when measured again; ``other``: the share of the rest."""
+    """Between these hosts NPU 0 has this share, and is good when measured again; ``other``: the share of the rest."""
     pairs = {*chosen, *(pair[::-1] for pair in chosen)}
     cells = records(lambda source, target, device: share if (source, target) in pairs and device == 0 else other())
     slow = [(cell["source"]["host"], cell["target"]["host"]) for cell in cells if cell["samples"][0]["bandwidth_gbit_s"] == 200.0 * share]
@@ -205,7 +205,7 @@ def test_a_large_spread_allows_more_pairs_that_were_slow_once(spread, blamed):
 def test_a_pair_that_failed_once_is_named():
     cells = records(lambda source, target, device: "retry_exceeded" if (source, target, device) == ("n02", "n01", 0) else 1.0)
     found = diagnose_records([*cells, record("again", "n02", "n01", 0, 1.0), record("other", "n02", "n01", 0, 1.0, options={"qps": 4})], plan=topology(LEAVES))
-    assert named(found) == [("pair", "path n02 npu 0 to n01 npu 0", "failed", None, False)]
+    assert named(found) == [("pair", "path n02 NPU 0 to n01 NPU 0", "failed", None, False)]
     assert found.components[0]["message"].endswith("good at another time: the fault is intermittent")
 
 
@@ -219,7 +219,7 @@ def test_a_runner_that_did_not_answer_once_is_not_a_bad_path():
 
 def test_a_good_opposite_direction_is_mentioned():
     found = diagnosed(lambda source, target, device: 0.8 if (source, target, device) == ("n01", "n02", 0) else 1.0, both=True)
-    assert named(found) == [("pair", "path n01 npu 0 to n02 npu 0", "slow", None, True)]
+    assert named(found) == [("pair", "path n01 NPU 0 to n02 NPU 0", "slow", None, True)]
     assert found.components[0]["message"].endswith("the opposite direction is good, and both NPUs are good with others")
 
 
@@ -251,9 +251,9 @@ def test_latency_over_more_switches_is_not_slow():
         slow = "n03" in (entry["source"]["host"], entry["target"]["host"])
         entry.update(measure="latency", samples=[{"size_bytes": 2, "latency_us": {"typical": (4.0 if near else 5.0) * (1.3 if slow else 1)}}])
     found = diagnose_records(cells, plan=topology(LEAVES, 1))
-    assert named(found) == [("npu", "n03 npu 0", "slow", None, True)]
+    assert named(found) == [("npu", "n03 NPU 0", "slow", None, True)]
     lines = found.verdicts[HOSTS.index("n03")].evidence
-    assert (lines[0], lines[-1]) == ("n02 npu 0 to n03 npu 0: 5.2 us, normal is 4", "n11 npu 0 to n03 npu 0: 6.5 us, normal is 5")
+    assert (lines[0], lines[-1]) == ("n02 NPU 0 to n03 NPU 0: 5.2 us, normal is 4", "n11 NPU 0 to n03 NPU 0: 6.5 us, normal is 5")
 
 
 def row(source, values, device=0, **more):
@@ -268,7 +268,7 @@ def test_rows_of_a_matrix_have_the_same_diagnosis_as_records():
     rows = [row(source, [None if target == source else 200 * speed(source, target) for target in HOSTS]) for source in HOSTS]
     found = diagnose_records(rows, plan=topology(LEAVES))
     single = diagnosed(lambda source, target, device: speed(source, target), devices=1, both=True)
-    assert named(found) == named(single) == [("npu", "n03 npu 0", "slow", None, True)]
+    assert named(found) == named(single) == [("npu", "n03 NPU 0", "slow", None, True)]
     assert [verdict.as_dict() for verdict in found.verdicts] == [verdict.as_dict() for verdict in single.verdicts]
     limit = found.detection_limit
     assert (found.coverage, limit) == (single.coverage, {**single.detection_limit, "blind": limit["blind"], "text": limit["text"]})
@@ -280,7 +280,7 @@ def test_failures_and_latencies_in_rows():
     for entry in rows:
         entry["samples"] = [{"size_bytes": 2, "latency_us": {"typical": [value and 4.0 for value in entry["samples"][0]["bandwidth_gbit_s"]]}}]
     found = diagnose_records(rows)
-    assert named(found) == [("npu", "n03 npu 0", "failed", None, True)]
+    assert named(found) == [("npu", "n03 NPU 0", "failed", None, True)]
     assert found.verdicts[0].message == "20 good pairs with 10 other hosts, 4 to 4 us; bad pairs attributed to the partner: 1"
 
 
@@ -305,11 +305,11 @@ def test_planned_pairs_of_a_silent_host_count_as_failed():
     plan = {**topology(LEAVES, 1), "hosts": dict.fromkeys(HOSTS, {}), "rounds": [planned(alive), [pair]]}
     found = diagnose(HOSTS, {**alive, "n03": None}, plan=plan)
     assert bad_hosts(found) == {"n03": "unreachable"}
-    assert found.verdicts[2].evidence == ["n03 npu 0 to n04 npu 0: no_record: n03 returned no result of this pair"]
+    assert found.verdicts[2].evidence == ["n03 NPU 0 to n04 NPU 0: no_record: n03 returned no result of this pair"]
 
 
 @pytest.mark.parametrize("code, components", [
-    ("peer_silent", []), ("retry_exceeded", [("pair", "path n09 npu 0 to n03 npu 0", "failed", None, False)])])
+    ("peer_silent", []), ("retry_exceeded", [("pair", "path n09 NPU 0 to n03 NPU 0", "failed", None, False)])])
 def test_a_host_that_hung_after_good_pairs_is_not_a_bad_path(code, components):
     """n03 was good with some hosts, then hung: n09 waited for it in vain, and n03 reported none of the pairs that it should have measured."""
     alive = {host: {"state": "finished", "measurements": []} for host in HOSTS if host != "n03"}
@@ -375,7 +375,7 @@ def test_three_good_hosts_distinguish_the_others():
     assert {host for entry in found.components for host in entry["hosts"]} == set(HOSTS[3:])
 
 
-@pytest.mark.parametrize("others, named_as", [(1, ("npu", "n05 npu 1")), (8, ("node", "n05"))])
+@pytest.mark.parametrize("others, named_as", [(1, ("npu", "n05 NPU 1")), (8, ("node", "n05"))])
 def test_one_bad_npu_and_noise_at_another_are_not_a_bad_node(others, named_as):
     """NPU 1 is slow as a source; NPU 0 has ``others`` low cells."""
     noise, low = random.Random(1), HOSTS[-others:]

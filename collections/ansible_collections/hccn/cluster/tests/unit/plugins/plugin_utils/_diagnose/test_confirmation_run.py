@@ -72,7 +72,7 @@ def test_a_bad_pair_between_good_hosts_is_measured_again_and_with_others():
     assert "1 bad pair is between good NPUs." in further.as_dict(PLAN)["text"]
     whole = extended(PLAN, further.rounds)
     (component,) = diagnose(NAMES, results(whole, slow=["ab"]), plan=whole).components
-    assert (component["kind"], component["name"], component["certain"]) == ("pair", "path a npu 0 to b npu 0", True)
+    assert (component["kind"], component["name"], component["certain"]) == ("pair", "path a NPU 0 to b NPU 0", True)
 
 
 def test_an_npu_that_is_bad_as_target_only_is_not_a_bad_path():
@@ -83,7 +83,7 @@ def test_an_npu_that_is_bad_as_target_only_is_not_a_bad_path():
     _found, further = diagnose_and_plan(results(plan, slow=receives_badly), plan)
     whole = extended(plan, further.rounds)
     found = diagnose(NAMES, results(whole, slow=receives_badly), plan=whole)
-    assert [(component["kind"], component["name"], component["direction"]) for component in found.components] == [("npu", "b npu 0", "target")]
+    assert [(component["kind"], component["name"], component["direction"]) for component in found.components] == [("npu", "b NPU 0", "target")]
 
 
 def test_hosts_without_a_result_do_not_take_part():

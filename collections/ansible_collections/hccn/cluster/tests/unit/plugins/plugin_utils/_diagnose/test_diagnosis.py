@@ -62,8 +62,8 @@ def test_a_slow_host_among_four_is_named():
     rails = [record(source, target, device=rail) for rail in range(1, 8) for source, target in RING]
     found = diagnose("abcd", results_of(*ring(bc={"value": LOW}, ab={"value": LOW + 1}), *rails))
     assert classes(found) == {"a": "good", "b": "slow", "c": "good", "d": "good"}
-    assert verdict(found, "b").message == "npu 0 is slow with 2 of 2 proven-good partners: a, c, 74 % below normal"
-    assert verdict(found, "b").evidence == ["b npu 0 to c npu 0: 50 Gbit/s, normal is 195", "a npu 0 to b npu 0: 51 Gbit/s, normal is 195"]
+    assert verdict(found, "b").message == "NPU 0 is slow with 2 of 2 proven-good partners: a, c, 74 % below normal"
+    assert verdict(found, "b").evidence == ["b NPU 0 to c NPU 0: 50 Gbit/s, normal is 195", "a NPU 0 to b NPU 0: 51 Gbit/s, normal is 195"]
     assert verdict(found, "a").message == "15 good pairs with 2 other hosts, 195 to 195 Gbit/s; bad pairs attributed to the partner: 1"
 
 
@@ -71,7 +71,7 @@ def test_a_host_outside_the_plan_has_the_reason():
     left_out = [host_classes.LeftOut("a", 0, "link_down", "its link is down")]
     alone = diagnose(["a", "b"], {"a": None, "b": {"skipped": True}}, left_out=left_out, plan={"hosts": {}, "rounds": []})
     assert [(one.host, one.verdict, one.message) for one in alone.verdicts] == [
-        ("a", "failed", "npu 0 was left out: its link is down"),
+        ("a", "failed", "NPU 0 was left out: its link is down"),
         ("b", "not_measured", "it had no partner: no other host has an NPU that can be measured with one of its own")]
     others = diagnose(["a"], {"a": {"skipped": True}}, plan={"hosts": {"b": {}, "c": {}}, "rounds": []})
     assert (others.verdicts[0].verdict, others.verdicts[0].message) == ("not_measured", "the plan has no pair with this host")
@@ -82,16 +82,16 @@ def test_two_hosts_are_both_suspects():
     found = diagnose("ab", results_of(*pairs, hosts="ab"))
     assert classes(found) == {"a": "slow", "b": "slow"}
     assert verdict(found, "a").message == (
-        "npu 3 is slow with b, 74 % below normal: the cause is this NPU, its partner or the path between them; no other pair shows which")
+        "NPU 3 is slow with b, 74 % below normal: the cause is this NPU, its partner or the path between them; no other pair shows which")
     assert verdict(found, "b").message == (
-        "npu 3 is slow with a, 74 % below normal: the cause is this NPU, its partner or the path between them; no other pair shows which")
+        "NPU 3 is slow with a, 74 % below normal: the cause is this NPU, its partner or the path between them; no other pair shows which")
 
 
 def test_two_hosts_with_a_failed_pair_are_both_failed():
     found = diagnose("ab", results_of(record("a", "b", error="retry_exceeded"), hosts="ab"))
     assert classes(found) == {"a": "failed", "b": "failed"}
-    assert verdict(found, "a").message == "npu 0 fails with b: the cause is this NPU, its partner or the path between them; no other pair shows which"
-    assert verdict(found, "b").evidence == ["a npu 0 to b npu 0: retry_exceeded: it broke"]
+    assert verdict(found, "a").message == "NPU 0 fails with b: the cause is this NPU, its partner or the path between them; no other pair shows which"
+    assert verdict(found, "b").evidence == ["a NPU 0 to b NPU 0: retry_exceeded: it broke"]
 
 
 def test_a_bad_pair_of_good_hosts_is_a_path():
@@ -99,11 +99,11 @@ def test_a_bad_pair_of_good_hosts_is_a_path():
     found = diagnose("abcd", results_of(*ring(ab={"error": "retry_exceeded"}), *rails))
     assert classes(found) == {"a": "good", "b": "good", "c": "good", "d": "good"}
     assert [(entry["kind"], entry["name"], entry["class"], entry["certain"], entry["hosts"]) for entry in found.components] == [
-        ("pair", "path a npu 0 to b npu 0", "failed", False, ["a", "b"])]
+        ("pair", "path a NPU 0 to b NPU 0", "failed", False, ["a", "b"])]
     assert found.components[0]["message"] == (
-        "path a npu 0 to b npu 0 fails: both NPUs are good with others: the path between them is bad, or the fault is intermittent; measure the pair "
+        "path a NPU 0 to b NPU 0 fails: both NPUs are good with others: the path between them is bad, or the fault is intermittent; measure the pair "
         "again with another source port")
-    assert verdict(found, "a").message.endswith("; bad pairs attributed to the partner, path a npu 0 to b npu 0: 1")
+    assert verdict(found, "a").message.endswith("; bad pairs attributed to the partner, path a NPU 0 to b NPU 0: 1")
     assert found.failing("failed") == ([], [found.components[0]["message"]])
 
 
@@ -111,7 +111,7 @@ def test_the_npu_with_more_bad_partners_is_blamed():
     pairs = [record("a", "b", error="retry_exceeded"), record("c", "a", error="retry_exceeded")]
     found = diagnose("abc", results_of(*pairs))
     assert classes(found) == {"a": "failed", "b": "not_measured", "c": "not_measured"}
-    assert verdict(found, "a").message == "npu 0 fails with b, c"
+    assert verdict(found, "a").message == "NPU 0 fails with b, c"
     assert verdict(found, "b").message == "its pairs failed because of their partners"
 
 
@@ -130,7 +130,7 @@ def test_an_error_that_an_npu_reports_is_attributed_to_it():
 def test_a_busy_npu_makes_its_host_busy():
     found = diagnose("abcd", results_of(*ring(ab={"error": "roce_test_running", "failed_end": "source"})))
     assert classes(found) == {"a": "busy", "b": "good", "c": "good", "d": "good"}
-    assert verdict(found, "a").message == "npu 0 does other work with b"
+    assert verdict(found, "a").message == "NPU 0 does other work with b"
 
 
 def test_failed_counts_more_than_busy_and_slow():
@@ -201,7 +201,7 @@ def test_a_failed_module_with_measurements_is_classified_by_them():
 def test_values_below_the_absolute_floor_are_slow():
     found = diagnose("ab", results_of(record("a", "b", value=170.0), hosts="ab"), floor_gbit_s=180.0)
     assert classes(found) == {"a": "slow", "b": "slow"}
-    assert verdict(found, "a").evidence == ["a npu 0 to b npu 0: 170 Gbit/s, the floor is 180"]
+    assert verdict(found, "a").evidence == ["a NPU 0 to b NPU 0: 170 Gbit/s, the floor is 180"]
     assert "below normal" not in verdict(found, "a").message
     assert classes(diagnose("ab", results_of(record("a", "b", value=180.0), hosts="ab"), floor_gbit_s=180.0)) == {"a": "good", "b": "good"}
 
@@ -226,7 +226,7 @@ def test_latency_is_slow_when_it_is_long():
     pairs = [record("a", "b", value=46.0, device=rail, unit="latency") for rail in range(7)] + [record("a", "b", value=62.0, device=7, unit="latency")]
     found = diagnose("ab", results_of(*pairs, hosts="ab"), floor_gbit_s=180.0, relative_floor=0.75)
     assert classes(found) == {"a": "slow", "b": "slow"}
-    assert verdict(found, "a").evidence == ["a npu 7 to b npu 7: 62 us, normal is 46"]
+    assert verdict(found, "a").evidence == ["a NPU 7 to b NPU 7: 62 us, normal is 46"]
     pairs[-1] = record("a", "b", value=61.0, device=7, unit="latency")
     assert classes(diagnose("ab", results_of(*pairs, hosts="ab"), relative_floor=0.75)) == {"a": "good", "b": "good"}
 
@@ -249,7 +249,7 @@ def test_a_record_without_a_value_is_a_failure(samples):
     made["samples"] = samples
     found = diagnose("ab", results_of(made, hosts="ab"))
     assert classes(found) == {"a": "failed", "b": "failed"}
-    assert verdict(found, "a").evidence == ["a npu 0 to b npu 0: no_result: no sample in the record"]
+    assert verdict(found, "a").evidence == ["a NPU 0 to b NPU 0: no_result: no sample in the record"]
 
 
 def test_duplicate_records_count_once():
@@ -263,7 +263,7 @@ def test_many_partners_are_counted():
     pairs = [record("a", other, error="retry_exceeded", device=0) for other in names[1:]] + [
         record(one, other) for one, other in zip(names[1:], names[2:] + names[1])]
     found = diagnose(names, results_of(*pairs, hosts=names))
-    assert verdict(found, "a").message == "npu 0 fails with 7 of 7 proven-good partners: b, c, d, e and 3 more"
+    assert verdict(found, "a").message == "NPU 0 fails with 7 of 7 proven-good partners: b, c, d, e and 3 more"
     assert len(verdict(found, "a").evidence) == 7
 
 
@@ -286,8 +286,8 @@ MUTE_NPU = host_classes.LeftOut("b", 6, "address_not_set", "it has no address")
 
 
 @pytest.mark.parametrize("left_out, state, beginning", [
-    ([BUSY_NPU], "busy", "npu 5 was left out: it is at work, pid 4711; 2 good pairs "),
-    ([BUSY_NPU, MUTE_NPU], "failed", "npu 5 was left out: it is at work, pid 4711; npu 6 was left out: it has no address; 2 good pairs "),
+    ([BUSY_NPU], "busy", "NPU 5 was left out: it is at work, pid 4711; 2 good pairs "),
+    ([BUSY_NPU, MUTE_NPU], "failed", "NPU 5 was left out: it is at work, pid 4711; NPU 6 was left out: it has no address; 2 good pairs "),
 ])
 def test_a_host_with_an_npu_left_out_is_not_good(left_out, state, beginning):
     found = diagnose("abcd", results_of(*ring()), left_out=left_out)
@@ -298,7 +298,7 @@ def test_a_host_with_an_npu_left_out_is_not_good(left_out, state, beginning):
 def test_a_host_without_the_tool_is_not_measured():
     missing = [host_classes.LeftOut("b", number, "tool_missing", "iperf3 is not installed (dnf install --assumeyes iperf3)") for number in (0, 1)]
     alone = verdict(diagnose("ab", {"a": None, "b": None}, left_out=missing), "b")
-    assert (alone.verdict, alone.message) == ("not_measured", "npu 0, 1 were left out: iperf3 is not installed (dnf install --assumeyes iperf3)")
+    assert (alone.verdict, alone.message) == ("not_measured", "NPU 0, 1 were left out: iperf3 is not installed (dnf install --assumeyes iperf3)")
     assert verdict(diagnose("ab", {"a": None, "b": None}, left_out=[*missing, MUTE_NPU]), "b").verdict == "failed"
 
 
@@ -308,13 +308,13 @@ def test_texts_of_hosts_and_tools_are_one_printable_line():
     found = diagnose("abcd", results_of(hostile, *ring()[1:]), left_out=left_out, plan={"topology": {}})
     texts = json.dumps([found.as_dict(), found.failing("slow")], ensure_ascii=False)
     assert all(character.isprintable() for character in texts)
-    assert "npu 5 was left out: ?]0;owned?" in verdict(found, "b").message
+    assert "NPU 5 was left out: ?]0;owned?" in verdict(found, "b").message
     (line,) = verdict(found, "a").evidence
-    assert line.startswith("a npu 0 to b npu 0: tool?[2J: bad???31m more more") and len(line) <= 2000
+    assert line.startswith("a NPU 0 to b NPU 0: tool?[2J: bad???31m more more") and len(line) <= 2000
     gone = {"failed": True, "msg": "\x1b[2Jgone\u202e"}
     assert verdict(diagnose("a", {"a": gone}), "a").message.endswith(": ?[2Jgone?")
 
 
 def test_class_of_a_host_with_all_npus_left_out():
     found = diagnose("ab", {"a": None, "b": None}, left_out=[BUSY_NPU])
-    assert (verdict(found, "b").verdict, verdict(found, "b").message) == ("busy", "npu 5 was left out: it is at work, pid 4711")
+    assert (verdict(found, "b").verdict, verdict(found, "b").message) == ("busy", "NPU 5 was left out: it is at work, pid 4711")

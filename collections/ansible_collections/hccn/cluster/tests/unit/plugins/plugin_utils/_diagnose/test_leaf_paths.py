@@ -73,13 +73,13 @@ def test_the_confirmation_run_measures_it_inside_its_leaf(bad_itself, verdict):
 def test_a_host_is_blamed_if_others_are_good_over_the_same_links():
     plan = plan_of(INSIDE + BETWEEN)
     found = diagnose(NAMES, measured(plan, lambda source, target: "a3" in (source, target), 100.0), plan=plan)
-    assert (named(found), classes(found)) == ([("npu", "a3 npu 0", True)], {"a3": "slow"})
+    assert (named(found), classes(found)) == ([("npu", "a3 NPU 0", True)], {"a3": "slow"})
 
 
 def test_too_few_other_pairs_make_the_component_uncertain():
     plan = plan_of([*INSIDE, ["c3", "c1"], ["b3", "b1"], ["a3", "b1"], ["b2", "a3"], ["b2", "c1"]])
     found = diagnose(NAMES, measured(plan, uplinks_of_a, 100.0), plan=plan)
-    assert (named(found), classes(found)) == ([("npu", "a3 npu 0", False)], {"a3": "slow"})
+    assert (named(found), classes(found)) == ([("npu", "a3 NPU 0", False)], {"a3": "slow"})
     assert found.verdicts[2].message.endswith("49 % below normal: the links of its leaf or the path may be the cause instead; too few other pairs show which")
     results = measured(plan, uplinks_of_a, 100.0)
     whole = extended(plan, plan_confirmation_run(plan, found, results).rounds)

@@ -41,10 +41,10 @@ def test_values_above_the_line_rate_are_dropped():
     assert classes(found) == all_but_a("not_measured")
     assert [problem.as_dict() for problem in found.problems] == [{
         "rule": "above_line_rate", "severity": "error", "host": "a",
-        "message": "it reported 234 Gbit/s from a npu 1 to b npu 1, whose line rate is 200 Gbit/s (2 such values): a measurement cannot be above it, so these "
+        "message": "it reported 234 Gbit/s from a NPU 1 to b NPU 1, whose line rate is 200 Gbit/s (2 such values): a measurement cannot be above it, so these "
                    "are dropped",
         "hint": "compare the clock, the tool and its version with those of the other hosts, then check again"}]
-    assert found.verdicts[0].message.startswith("it reported 234 Gbit/s from a npu 1 to b npu 1")
+    assert found.verdicts[0].message.startswith("it reported 234 Gbit/s from a NPU 1 to b NPU 1")
     assert found.coverage["pairs"] == 10
 
 

@@ -88,7 +88,7 @@ def test_records_outside_the_plan_are_dropped():
     forged = {"id": "r1/bc/forward/1", "target": {"host": "c", "device": 7}}
     found = diagnose("abcd", answers(a=forged), plan=plan)
     assert [problem.message for problem in found.problems] == [
-        "the record 'r1/bc/forward/1' is dropped: the plan does not contain the pair bc of a npu 0 and c npu 7"]
+        "the record 'r1/bc/forward/1' is dropped: the plan does not contain the pair bc of a NPU 0 and c NPU 7"]
     assert (classes(found), found.states) == ({"a": "not_measured", "b": "good", "c": "good", "d": "good"}, {"bc": "good", "cd": "good", "da": "good"})
 
 

@@ -11,7 +11,7 @@ HOSTS = ["n%d" % number for number in range(1, 9)]
 
 
 def measured(source, target, device, rate=200):
-    """n3 npu 1 is slow, n6 npu 0 became busy, n7 does not answer, n8 was given up."""
+    """n3 NPU 1 is slow, n6 NPU 0 became busy, n7 does not answer, n8 was given up."""
     made = {"id": "r1/%s-%s-%d/forward/1" % (source, target, device), "kind": "rdma", "status": "ok", "operation": "write", "measure": "bandwidth",
             "options": {}, "context": {"round": 1, "line_rate_gbit_s": rate}, "source": {"host": source, "device": device},
             "target": {"host": target, "device": device}, "samples": []}

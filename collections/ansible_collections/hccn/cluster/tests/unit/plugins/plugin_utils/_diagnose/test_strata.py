@@ -90,8 +90,8 @@ def test_a_link_that_negotiated_down_is_slow(hosts, rows):
         return slower * 0.97, slower
 
     found = diagnosed(hosts, rate, 2, rows=rows)
-    assert named(found) == [("npu", "f2 npu 1")]
-    assert found.components[0]["message"] == "f2: npu 1 is slow with 5 of %d proven-good partners: f1, f3, f4, f5 and 1 more, 50 %% below normal" % (
+    assert named(found) == [("npu", "f2 NPU 1")]
+    assert found.components[0]["message"] == "f2: NPU 1 is slow with 5 of %d proven-good partners: f1, f3, f4, f5 and 1 more, 50 %% below normal" % (
         9 if len(hosts) > 6 else 5)
 
 
@@ -102,4 +102,4 @@ def test_a_host_whose_links_all_negotiated_down_is_slow():
 
 def test_two_single_npu_hosts_that_negotiated_down_are_slow():
     found = diagnosed(FAST, lambda source, target, device: (194.0, 200) if {"f2", "f3"} & {source, target} else (388.0, 400))
-    assert named(found) == [("npu", "f2 npu 0"), ("npu", "f3 npu 0")]
+    assert named(found) == [("npu", "f2 NPU 0"), ("npu", "f3 NPU 0")]

@@ -44,7 +44,7 @@ def test_a_slow_npu_is_a_finding_with_its_evidence() -> None:
     assert classes == {"n1": "good", "n2": "good", "n3": "slow", "n4": "good"}
     assert summaries(found) == ["slow_npu slow npu n3 NPU 1: it is slow with 4 of 4 proven-good partners: n1, n2, n4, 74 % below normal"]
     assert (found[0].hosts, found[0].devices, found[0].stage) == (("n3",), (("n3", 1),), "check_fabric")
-    assert found[0].evidence[0] == "n1 npu 1 to n3 npu 1: 50 Gbit/s, normal is 195"
+    assert found[0].evidence[0] == "n1 NPU 1 to n3 NPU 1: 50 Gbit/s, normal is 195"
     assert found[0].next_step == "On n3: hccn_tool -i 1 -optical -g"
 
 
@@ -78,14 +78,14 @@ def test_left_out_npus_explain_the_class_of_their_host() -> None:
     left_out = [{"host": "n3", "device": number, "code": "device_failed", "message": "Command execute failed!"} for number in (4, 5)]
     left_out += [{"host": "n2", "device": 7, "code": "device_busy", "message": "it is at work, pid 12"},
                  {"host": "n1", "device": None, "code": "tool_missing", "message": "roce_test is missing"},
-                 {"host": "n4", "device": 3, "code": "address_duplicate", "message": "its address 10.0.0.1 is also that of n9 npu 3"}]
+                 {"host": "n4", "device": 3, "code": "address_duplicate", "message": "its address 10.0.0.1 is also that of n9 NPU 3"}]
     found, classes = diagnosed(left_out=left_out)
     assert classes == {"n1": "not_measured", "n2": "busy", "n3": "failed", "n4": "failed"}
     assert summaries(found) == [
         "device_error failed npu n3 NPUs 4-5: Command execute failed!",
         "busy_npu unknown npu n2 NPU 7: it is at work, pid 12",
         "tool_missing failed host n1: roce_test is missing",
-        "address_conflict failed npu n4 NPU 3: its address 10.0.0.1 is also that of n9 npu 3"]
+        "address_conflict failed npu n4 NPU 3: its address 10.0.0.1 is also that of n9 NPU 3"]
 
 
 def test_left_out_npus_do_not_explain_a_worse_class() -> None:
@@ -95,7 +95,7 @@ def test_left_out_npus_do_not_explain_a_worse_class() -> None:
     assert [one.cause for one in found] == ["busy_npu", "failed_host"]
 
 
-COMPONENT = {"kind": "path", "name": "path L3-L5", "class": "slow", "certain": True, "hosts": ["n9", "n10"], "evidence": ["n9 npu 0 to n10 npu 0: 155.9"],
+COMPONENT = {"kind": "path", "name": "path L3-L5", "class": "slow", "certain": True, "hosts": ["n9", "n10"], "evidence": ["n9 NPU 0 to n10 NPU 0: 155.9"],
              "message": "path L3-L5: 32 of its pairs are slow, 20 % below normal"}
 
 
@@ -104,7 +104,7 @@ def test_a_bad_path_is_a_finding_of_the_fabric() -> None:
     assert classes == {"n9": "good"}
     assert [line(one) for one in found] == ["slow path L3-L5: 32 of its pairs are slow, 20 % below normal -> "
                                             "Compare the ports, PFC, ECN and MTU of the switches on it with those of another one"]
-    assert (found[0].component.kind, found[0].hosts, found[0].evidence) == ("path", ("n9", "n10"), ("n9 npu 0 to n10 npu 0: 155.9",))
+    assert (found[0].component.kind, found[0].hosts, found[0].evidence) == ("path", ("n9", "n10"), ("n9 NPU 0 to n10 NPU 0: 155.9",))
 
 
 @pytest.mark.parametrize(("kind", "state", "cause"), [("rail", "failed", "failed_fabric"), ("leaf", "slow", "slow_fabric"), ("pair", "busy", "busy_npu"),
@@ -153,6 +153,6 @@ def test_an_unknown_class_counts_as_not_measured() -> None:
 
 def test_a_missing_perf_tool_has_the_playbook_as_next_step() -> None:
     left_out = [{"host": "n1", "device": number, "code": "tool_missing", "message": "iperf3 is not installed"} for number in (0, 1)]
-    found, _classes = of_verdict({"verdicts": [{"host": "n1", "class": "not_measured", "message": "npu 0, 1 were left out"}]}, left_out, perf_tool=True)
+    found, _classes = of_verdict({"verdicts": [{"host": "n1", "class": "not_measured", "message": "NPU 0, 1 were left out"}]}, left_out, perf_tool=True)
     assert summaries(found) == ["perf_tool_missing failed npu n1 NPUs 0-1: iperf3 is not installed"]
     assert found[0].next_step == "ansible-playbook hccn.cluster.perf_tools -e hccn_hosts=n1"

@@ -28,10 +28,10 @@ def test_the_same_finding_of_two_stages_is_merged() -> None:
 
 
 def test_a_dead_link_is_not_also_not_measured() -> None:
-    found = merged([npu("failed_npu", "npu 5 fails", ("npu3", 5), stage="check_fabric", evidence=["npu3 npu 5 to npu1 npu 5"]), LINK,
+    found = merged([npu("failed_npu", "NPU 5 fails", ("npu3", 5), stage="check_fabric", evidence=["npu3 NPU 5 to npu1 NPU 5"]), LINK,
                     npu("not_measured", "it was left out", ("npu3", 5), stage="check_fabric")])
     assert named(found) == [("link_down", "npu3 NPU 5")]
-    assert found[0].evidence == ("check_fabric: npu 5 fails", "npu3 npu 5 to npu1 npu 5", "check_fabric: it was left out")
+    assert found[0].evidence == ("check_fabric: NPU 5 fails", "npu3 NPU 5 to npu1 NPU 5", "check_fabric: it was left out")
 
 
 def test_only_the_npus_that_are_explained_are_left_out_of_a_finding() -> None:
@@ -60,10 +60,10 @@ def test_a_lost_host_has_one_finding() -> None:
 
 def test_a_failed_pair_with_a_lost_host_is_dropped() -> None:
     def path(*hosts: str) -> Finding:
-        return finding("failed_fabric", Component("pair", f"path {hosts[0]} npu 0 to {hosts[1]} npu 0"), "it fails", hosts)
+        return finding("failed_fabric", Component("pair", f"path {hosts[0]} NPU 0 to {hosts[1]} NPU 0"), "it fails", hosts)
 
     found = merged([path("n1", "n2"), path("n3", "n1"), host("unreachable_host", "timed out", "n2")])
-    assert named(found) == [("failed_fabric", "path n3 npu 0 to n1 npu 0"), ("unreachable_host", "n2")]
+    assert named(found) == [("failed_fabric", "path n3 NPU 0 to n1 NPU 0"), ("unreachable_host", "n2")]
     assert found[1].evidence == ("it fails",)
 
 

@@ -54,7 +54,7 @@ def write(folder: Path, day: int, records: list[dict[str, Any]], complete: bool 
 
 
 def night(day: int, level: float = 195.0, spread: float = 0.5, slow: float = 1.0) -> list[dict[str, Any]]:
-    """Return matrix records of all hosts and a collective; n3 npu 1 as sender reaches ``slow`` times the value."""
+    """Return matrix records of all hosts and a collective; n3 NPU 1 as sender reaches ``slow`` times the value."""
     noise = random.Random(day)  # noqa: S311
     rows = [row(host, lambda source, _target, device=device: round(noise.gauss(level, spread) * (slow if (source, device) == ("n3", 1) else 1), 2), device)
             for host in HOSTS for device in (0, 1)]

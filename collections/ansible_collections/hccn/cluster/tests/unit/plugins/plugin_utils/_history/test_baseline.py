@@ -29,7 +29,7 @@ def test_groups_and_baselines_of_a_run(tmp_path: Path) -> None:
     comparison = history(tmp_path)
     assert set(comparison.current.groups) == {WRITE, REDUCE, REDUCE._replace(size_bytes=1024)}
     stand = comparison.current.groups[WRITE]
-    assert (stand.count, sorted(map(str, stand.endpoints))) == (24, [f"{host} npu {device}" for host in made.HOSTS for device in (0, 1)])
+    assert (stand.count, sorted(map(str, stand.endpoints))) == (24, [f"{host} NPU {device}" for host in made.HOSTS for device in (0, 1)])
     assert [summary.run_id for summary in comparison.earlier] == [f"night-{day}" for day in range(9, 0, -1)]
     known = comparison.baselines[WRITE]
     assert (known.runs, round(known.median, 1), round(known.spread, 3), known.pinned) == (9, 195.0, 0.975, False)
@@ -48,7 +48,7 @@ def test_fabric_that_is_slower_everywhere_is_one_regression(tmp_path: Path) -> N
 def test_slower_npu_is_a_regression_of_its_endpoint(tmp_path: Path) -> None:
     comparison = history(tmp_path, slow=0.8)
     (found,) = comparison.regressions
-    assert (str(found.endpoint), found.as_dict()["host"], found.as_dict()["device"]) == ("n3 npu 1", "n3", 1)
+    assert (str(found.endpoint), found.as_dict()["host"], found.as_dict()["device"]) == ("n3 NPU 1", "n3", 1)
     assert found.now < found.limit < found.before
 
 

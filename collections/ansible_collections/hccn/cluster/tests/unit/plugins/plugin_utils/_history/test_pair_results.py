@@ -31,7 +31,7 @@ def test_latency_is_the_typical_value_else_the_average() -> None:
     ping = {"kind": "ping", "status": "ok", "source": {"device": 0, "host": "n1"}, "target": {"address": "192.0.2.2"}, "samples": [{"latency_us": {"avg": 30}}]}
     assert [(result.value, result.metric.unit, result.metric.measure) for result in pair_results(latency)] == [(2.5, "us", "latency")]
     (result,) = pair_results(ping)
-    assert (str(result.source), str(result.target), result.value, result.metric.unit) == ("n1 npu 0", "192.0.2.2", 30, "us")
+    assert (str(result.source), str(result.target), result.value, result.metric.unit) == ("n1 NPU 0", "192.0.2.2", 30, "us")
 
 
 @pytest.mark.parametrize(("status", "state"), [("failed", "failed"), ("not_run", "not_run"), ("ok", "failed"), (None, "failed")])
@@ -53,11 +53,11 @@ def test_matrix_row() -> None:
     nothing = {**row, "status": "failed", "samples": [], "failed": {"refused": [1]}, "not_run": {"device_busy": [2]}}
     assert list(pair_results(nothing)) == [PairResult(WRITE._replace(size_bytes=None), Endpoint("n1", 3), Endpoint("n2", 3), None, "failed", "refused"),
                                     PairResult(WRITE._replace(size_bytes=None), Endpoint("n1", 3), Endpoint("n3", 3), None, "not_run", "device_busy")]
-    assert [str(result.target) for result in pair_results(row, "n3")] == ["n3 npu 3"]
+    assert [str(result.target) for result in pair_results(row, "n3")] == ["n3 NPU 3"]
     assert [result.state for result in pair_results(row, "n4")] == ["failed"]
     other = {**row, "target": {"device": 5}, "failed": {}, "samples": [{"latency_us": {"typical": [None, 2.5]}}]}
     (result,) = pair_results(other)
-    assert (str(result.target), result.value, result.metric.unit, result.metric.measure) == ("n2 npu 5", 2.5, "us", "bandwidth")
+    assert (str(result.target), result.value, result.metric.unit, result.metric.measure) == ("n2 NPU 5", 2.5, "us", "bandwidth")
 
 
 @pytest.mark.parametrize("record", [{}, {"kind": "matrix"}, {"kind": "matrix", "source": {"host": "n1"}, "hosts": "n2"}, {"kind": "rdma", "source": 7},
@@ -66,6 +66,6 @@ def test_other_and_malformed_records_have_no_results(record: dict[str, Any]) -> 
     assert list(pair_results(record)) == []
 
 
-@pytest.mark.parametrize(("end", "text"), [(Endpoint("n1", 3), "n1 npu 3"), (Endpoint("n1", "mlx5_0"), "n1 mlx5_0"), (Endpoint("n1", None), "n1")])
+@pytest.mark.parametrize(("end", "text"), [(Endpoint("n1", 3), "n1 NPU 3"), (Endpoint("n1", "mlx5_0"), "n1 mlx5_0"), (Endpoint("n1", None), "n1")])
 def test_endpoint_as_text(end: Endpoint, text: str) -> None:
     assert str(end) == text

@@ -101,7 +101,7 @@ def test_comparison_of_two_runs(folder: Path) -> None:
                                     {"host": "n2", "device": 0, "before": 103.0, "after": 104.0, "change_percent": 1.0}]
     other = runs.compare(history.summary("night-1"), history.summary("night-5"))
     assert [(one["before"], one["after"], "change_percent" in one) for one in other if one["kind"] == "rdma"] == [(104.0, 111.0, True)]
-    assert other[-1]["ends_only_before"] == ["n1 npu 0", "n2 npu 0", "n3 npu 0", "n4 npu 0"]
+    assert other[-1]["ends_only_before"] == ["n1 NPU 0", "n2 NPU 0", "n3 NPU 0", "n4 NPU 0"]
 
 
 def test_options_become_trend_queries() -> None:

@@ -124,7 +124,7 @@ def test_pieces_of_a_long_secret_are_hidden() -> None:
 
 def test_keys_that_readers_need_are_kept() -> None:
     redactor = Redactor()
-    redactor.learn(["rdma", "n1 npu 0 secret"])
+    redactor.learn(["rdma", "n1 NPU 0 secret"])
     record = {
         "schema": "hccn.cluster/measurement/1",
         "kind": "rdma",
@@ -132,7 +132,7 @@ def test_keys_that_readers_need_are_kept() -> None:
         "source": {"host": "n1", "device": 0},
         "command": ["tool", "--password=hunter2", "-d", "rdma"],
         "options": {"api_token": "s3cr3t", "qps": 1, "rdma": 2},
-        "samples": [{"bandwidth_gbit_s": [195.9, None, 3]}, {"output": ("n1 npu 0 secret",)}],
+        "samples": [{"bandwidth_gbit_s": [195.9, None, 3]}, {"output": ("n1 NPU 0 secret",)}],
     }
     assert redactor.entry(record) == {
         "schema": "hccn.cluster/measurement/1",

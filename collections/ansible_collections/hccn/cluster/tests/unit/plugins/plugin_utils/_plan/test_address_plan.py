@@ -186,7 +186,7 @@ def test_the_refusal_quotes_three_problems_and_counts_the_rest():
     made = plan_addresses([{"host": "n1", "config": [by_hand(device, "10.0.0.1") for device in range(6)]}])
     hint = "(give each NPU an address of its own)"
     assert refusal(made.errors) == "; ".join(
-        f"n1 npu {device} (config[{device}]): 10.0.0.1 is also the address of n1 NPU 0, config[0] {hint}" for device in (1, 2, 3)) + "; and 2 more"
+        f"n1 NPU {device} (config[{device}]): 10.0.0.1 is also the address of n1 NPU 0, config[0] {hint}" for device in (1, 2, 3)) + "; and 2 more"
     assert refusal(made.errors[:3]).endswith(hint)
 
 

@@ -53,7 +53,7 @@ def test_sound_npus_can_be_measured():
 def test_an_npu_is_left_out_by_name(changed, code, message):
     found = measurable_of(answer(1, **changed))
     assert found.left_out == [{"host": "n1", "device": 0, "code": code, "message": message}]
-    assert [line(reason) for reason in found.left_out] == ["Left out: n1 npu 0: " + message]
+    assert [line(reason) for reason in found.left_out] == ["Left out: n1 NPU 0: " + message]
     assert npus(found) == {"n1": [1], "n2": [0, 1], "n3": [0, 1]}
 
 
@@ -99,15 +99,15 @@ def test_a_malformed_answer_leaves_the_host_out(given):
 def test_the_same_address_on_two_hosts_leaves_both_npus_out():
     found = measurable_of(answer(1, address="10.1.0.2"))
     assert [(reason["host"], reason["device"], reason["code"], reason["message"]) for reason in found.left_out] == [
-        ("n1", 0, "address_duplicate", "its address 10.1.0.2 is also that of n2 npu 0; it is unknown which of them is right"),
-        ("n2", 0, "address_duplicate", "its address 10.1.0.2 is also that of n1 npu 0; it is unknown which of them is right")]
+        ("n1", 0, "address_duplicate", "its address 10.1.0.2 is also that of n2 NPU 0; it is unknown which of them is right"),
+        ("n2", 0, "address_duplicate", "its address 10.1.0.2 is also that of n1 NPU 0; it is unknown which of them is right")]
     assert npus(found) == {"n1": [1], "n2": [1], "n3": [0, 1]}
 
 
 def test_the_same_address_in_different_notation_leaves_both_npus_out():
     variables = {"n1": {"npus": {"devices": [{"id": 0, "address": "fd00::1"}, {"id": 1, "address": "FD00:0::1"}]}}}
     found = measurable(["n1"], variables.__getitem__, "npus")
-    assert [reason["message"][:40] for reason in found.left_out] == ["its address fd00::1 is also that of n1 n"] * 2
+    assert [reason["message"][:40] for reason in found.left_out] == ["its address fd00::1 is also that of n1 N"] * 2
 
 
 def test_an_address_of_many_npus_names_a_few_of_them(monkeypatch):

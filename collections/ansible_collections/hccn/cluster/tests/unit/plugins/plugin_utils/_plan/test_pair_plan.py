@@ -145,14 +145,14 @@ def without(number, *keys):
     ([host(1)], "a pair plan needs two hosts or more, not 1"),
     ([host(1), host(1, control_port=1)], "host n1 is used twice: n1 and n1"),
     ([host(1), {**host(2), "control_address": "192.168.0.1"}], "control address 192.168.0.1 port 18514 is used twice: n1 and n2"),
-    ([host(1), {**host(2), "devices": [{"id": 3, "address": "10.0.1.1"}]}], "address 10.0.1.1 is used twice: n1 npu 1 and n2 npu 3"),
+    ([host(1), {**host(2), "devices": [{"id": 3, "address": "10.0.1.1"}]}], "address 10.0.1.1 is used twice: n1 NPU 1 and n2 NPU 3"),
     ([host(1), without(2, "devices")], "host n2 has no devices"),
     ([host(1), host(2, 0)], "host n2 has no devices"),
     ([host(1), {**host(2), "devices": ["0"]}], "host n2: a device is not a dictionary: '0'"),
     ([host(1), {**host(2), "devices": [{"id": "x"}]}], "host n2: device id is 'x', not a whole number"),
     ([host(1), {**host(2), "devices": [{"id": 64}]}], "host n2: device id 64 is listed twice, or is not in 0 to 63"),
     ([host(1), {**host(2), "devices": host(2)["devices"] * 2}], "host n2: device id 0 is listed twice, or is not in 0 to 63"),
-    ([host(1), {**host(2), "devices": [{"id": 3, "address": None}]}], "host n2 npu 3 has no IP address: None"),
+    ([host(1), {**host(2), "devices": [{"id": 3, "address": None}]}], "host n2 NPU 3 has no IP address: None"),
     ([host(1), without(2, "host")], "an entry of the hosts has no name"),
     ([host(1), "n2"], "an entry of the hosts has no name: 'n2'"),
     ([host(1), without(2, "control_address")], "host n2 has no control_address"),
@@ -413,10 +413,10 @@ def test_both_directions_of_a_pair_are_two_rounds():
     ([], "pairs is not a list of pairs, such as [[n1, n2], [n1, n3]]"), ("n1,n2", "pairs is not a list of pairs, such as [[n1, n2], [n1, n3]]"),
     (["n1"], "pairs: 'n1' is not a pair"), ([["n1", "n2", "n3"]], "pairs: ['n1', 'n2', 'n3'] is not a pair"),
     ([["n1", "n9"]], "pairs: 'n9' is not among the hosts"), ([["n1", "n1"]], "pairs: n1 is paired with itself"),
-    ([["n1", "n2"], ["n1", "n2"]], "pairs: n1 npu 0 to n2 npu 0 is listed twice"),
+    ([["n1", "n2"], ["n1", "n2"]], "pairs: n1 NPU 0 to n2 NPU 0 is listed twice"),
     ([{"source": {"host": "n1", "device": 0}}], "pairs: a target is not a dictionary with host and device: None"),
     ([{"source": {"host": "n1", "device": 0}, "target": {"host": "n1", "device": 1}}], "pairs: both NPUs are on n1"),
-    ([{"source": {"host": "n1", "device": 0}, "target": {"host": "n2", "device": 7}}], "pairs: n2 has no npu 7"),
+    ([{"source": {"host": "n1", "device": 0}, "target": {"host": "n2", "device": 7}}], "pairs: n2 has no NPU 7"),
     ([{"source": {"host": "n1", "device": 0}, "target": {"host": "n2"}}], "pairs: the device of n2 is None, not a whole number"),
 ])
 def test_invalid_pairs_are_refused(pairs, message):
@@ -429,7 +429,7 @@ def test_pairs_with_absent_hosts_are_listed_as_unmeasured():
     far = {"source": {"host": "n1", "device": "1"}, "target": {"host": "n3", "device": 0}}
     plan = make_plan(hosts(3), pairs=[["n1", "n9"], ["n1", "n2"], far], absent=["n9", {"host": "n1", "device": 1, "code": "device_busy"}])
     assert grouped(plan) == [[(("n1", 0), ("n2", 0)), (("n2", 1), ("n1", 1))]]
-    assert plan["summary"]["unmeasured"] == ["n1 and n9: n9 cannot be measured", "n1 npu 1 and n3 npu 0: n1 npu 1 cannot be measured"]
+    assert plan["summary"]["unmeasured"] == ["n1 and n9: n9 cannot be measured", "n1 NPU 1 and n3 NPU 0: n1 NPU 1 cannot be measured"]
     assert "unmeasured" not in make_plan(hosts(3), pairs=[["n1", "n2"]], absent=["n9"])["summary"]
 
 

@@ -30,7 +30,7 @@ DETECTS = "Can detect slow components: node, device. An NPU that is 4.1 % slower
     ({}, [COST, DETECTS + "Cannot detect a slow leaf: no leaf is known."]),
     ({"left_out": {"rounds": 3}}, [COST, DETECTS + "Cannot detect a slow leaf: no leaf is known. The budget leaves out 3 rounds."]),
     ({"minutes": 1.5}, [COST.replace("16.0 s", "1.5 minutes"), DETECTS + "Cannot detect a slow leaf: no leaf is known."]),
-    ({"unmeasured": ["n1 npu 0 - n2 npu 0"]}, [COST, DETECTS + "Cannot detect a slow leaf: no leaf is known.", "Not measured: n1 npu 0 - n2 npu 0"]),
+    ({"unmeasured": ["n1 NPU 0 - n2 NPU 0"]}, [COST, DETECTS + "Cannot detect a slow leaf: no leaf is known.", "Not measured: n1 NPU 0 - n2 NPU 0"]),
     ({"pairs": 0}, [COST.replace("8 pairs", "0 pairs")]),
     ({"sees": {**SUMMARY["sees"], "classes": [], "not": {}}}, [COST, DETECTS.replace("node, device", "none")]),
 ])

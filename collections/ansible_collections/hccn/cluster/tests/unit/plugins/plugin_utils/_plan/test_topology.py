@@ -70,7 +70,7 @@ def test_rails_default_to_the_device_ids():
 
 @pytest.mark.parametrize("given, table, message", [
     (host(1, {}, leaf=["a", "b"]), None, "host n1: leaf is a list"),
-    (host(1, {"rail": "x"}), None, "host n1 npu 0: rail is 'x', not a whole number"),
+    (host(1, {"rail": "x"}), None, "host n1 NPU 0: rail is 'x', not a whole number"),
     (host(1, {}), [], "groups is not a dictionary with an entry for each host"),
     (host(1, {}), {"n1": "leaf-1"}, "groups: the entry of host n1 is not a dictionary"),
     (host(1, {}), {"n1": {"leav": "leaf-1"}}, "groups: host n1 has 'leav', which is none of leaf, rail, super_pod, rack"),

@@ -6,13 +6,13 @@ from ansible_collections.hccn.cluster.plugins.plugin_utils._progress.progress im
 
 FABRIC = {
     "hosts": 64, "hosts_heard": 64, "hosts_over": 0, "silent": [], "hosts_silent": 0, "over": False, "pairs_done": 500, "pairs_failed": 2, "round": 16,
-    "slowest": {"value": 50.23, "unit": "Gbit/s", "source": "n3 npu 1", "target": "n7 npu 1"}, "seconds": 100.0, "age": 1.0}
+    "slowest": {"value": 50.23, "unit": "Gbit/s", "source": "n3 NPU 1", "target": "n7 NPU 1"}, "seconds": 100.0, "age": 1.0}
 WHOLE = Extent(2000, 63, 8.0)
 
 
 @pytest.mark.parametrize("changes, expected", [
-    ({}, "round 16 of 63, 500 of 2000 pairs done, 2 failed, slowest 50.2 Gbit/s (n3 npu 1 to n7 npu 1), about 5 min left"),
-    ({"pairs_done": 1900}, "round 16 of 63, 1900 of 2000 pairs done, 2 failed, slowest 50.2 Gbit/s (n3 npu 1 to n7 npu 1), about 5 s left"),
+    ({}, "round 16 of 63, 500 of 2000 pairs done, 2 failed, slowest 50.2 Gbit/s (n3 NPU 1 to n7 NPU 1), about 5 min left"),
+    ({"pairs_done": 1900}, "round 16 of 63, 1900 of 2000 pairs done, 2 failed, slowest 50.2 Gbit/s (n3 NPU 1 to n7 NPU 1), about 5 s left"),
     ({"pairs_done": 0, "pairs_failed": 0, "round": 0, "slowest": None, "hosts_heard": 60},
      "round 1 of 63, 0 of 2000 pairs done, 0 failed, about 8 min left according to the plan; 4 hosts have not started"),
     ({"seconds": 36000.0, "slowest": None}, "round 16 of 63, 500 of 2000 pairs done, 2 failed, about 30.0 h left"),

@@ -56,9 +56,9 @@ def tables(page: model.Page) -> list[list[list[str]]]:
 
 
 def test_conclusion_determines_the_class_of_each_host() -> None:
-    records = [verdict("npu1", "slow", "npu 0 is slow", ["50.2"]), verdict("npu2", "good"), verdict("npu3", "not_measured", "it was left out")]
+    records = [verdict("npu1", "slow", "NPU 0 is slow", ["50.2"]), verdict("npu2", "good"), verdict("npu3", "not_measured", "it was left out")]
     page = build([*records, *concluded(LINK, SLOW, LOST, npu1="slow", npu3="not_measured")], [TASK])
-    assert told(page) == [("npu3", "failed", "npu3 NPU 5: the link is down"), ("npu4", "unreachable", "no route to host"), ("npu1", "slow", "npu 0 is slow"),
+    assert told(page) == [("npu3", "failed", "npu3 NPU 5: the link is down"), ("npu4", "unreachable", "no route to host"), ("npu1", "slow", "NPU 0 is slow"),
                           ("npu2", "good", "")]
     assert [line.evidence for line in page.verdicts] == [["hccn_tool -i 5 -link -g: link DOWN"], [], ["50.2"], []]
     assert page.classes == {"failed": 1, "unreachable": 1, "slow": 1, "good": 1}
@@ -77,7 +77,7 @@ def test_host_with_many_findings_quotes_three() -> None:
 
 
 def test_findings_come_first_and_are_not_repeated() -> None:
-    page = build([verdict("npu1", "slow", "npu 0 is slow"), FABRIC, *concluded(SLOW, LINK, PATH, npu1="slow")])
+    page = build([verdict("npu1", "slow", "NPU 0 is slow"), FABRIC, *concluded(SLOW, LINK, PATH, npu1="slow")])
     found, hosts = tables(page)
     assert found == [
         ["Severity", "Component", "Message", "Next step"],
@@ -85,7 +85,7 @@ def test_findings_come_first_and_are_not_repeated() -> None:
         ["◐ slow", "npu1 NPU 0", "74 % below normal Evidence (1) npu1 NPU 0 to npu2 NPU 0: 50.2 Gbit/s", "On npu1: hccn_tool -i 0 -optical -g"],
         ["◐ slow", "path L1-L2", "4 of its pairs are slow", "Compare the ports of the switches on it"]]
     assert hosts == [["Host", "Class", "Reason"], ["npu3", "✕ failed", "npu3 NPU 5: the link is down hccn_tool -i 5 -link -g: link DOWN"],
-                     ["npu1", "◐ slow", "npu 0 is slow"]]
+                     ["npu1", "◐ slow", "NPU 0 is slow"]]
     text = html.render(page)
     assert text.index("<caption><span lang=\"en\">Findings</span>") < text.index('<details><summary><span lang="en">Hosts that are not good (2)</span>')
     assert [row["name"] for row in export.document(page)["components"]] == ["path L1-L2"]

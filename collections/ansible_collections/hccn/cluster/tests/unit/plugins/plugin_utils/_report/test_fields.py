@@ -35,8 +35,8 @@ def test_flag(value: Any, found: str) -> None:
 @pytest.mark.parametrize(
     ("end", "name"),
     [
-        ({"host": "n1", "device": 3, "address": "192.0.2.1"}, "n1 npu 3"),
-        ({"host": "n1", "device": 0}, "n1 npu 0"),
+        ({"host": "n1", "device": 3, "address": "192.0.2.1"}, "n1 NPU 3"),
+        ({"host": "n1", "device": 0}, "n1 NPU 0"),
         ({"host": "n1", "device": "mlx5_0"}, "n1 mlx5_0"),
         ({"host": "n1"}, "n1"),
         ({"address": "192.0.2.1"}, "192.0.2.1"),

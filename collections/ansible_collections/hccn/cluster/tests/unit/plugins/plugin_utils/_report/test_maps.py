@@ -53,9 +53,9 @@ def test_cell_of_two_hosts_is_the_worst_pair_of_npus() -> None:
 
 def test_small_run_across_rails_has_a_row_per_npu() -> None:
     found = maps(pair("n1", "n2", 100.0, device=0, to=1), pair("n2", "n1", 90.0, device=1, to=0))
-    assert found.pairs.rows == ["n1 npu 0", "n2 npu 1"]
+    assert found.pairs.rows == ["n1 NPU 0", "n2 NPU 1"]
     alone = maps(pair("n1", "n1", 100.0, device=0, to=1))
-    assert (alone.pairs.rows, alone.rails, alone.leaves) == (["n1 npu 0", "n1 npu 1"], None, None)
+    assert (alone.pairs.rows, alone.rails, alone.leaves) == (["n1 NPU 0", "n1 NPU 1"], None, None)
 
 
 def test_rails_and_leaves() -> None:
@@ -64,7 +64,7 @@ def test_rails_and_leaves() -> None:
     found = maps(*records)
     assert found.pairs.rows == ["n2", "n1", "n3"]
     assert found.rails is not None and found.leaves is not None
-    assert (found.rails.rows, found.rails.columns) == (["npu 0", "npu 1"], ["n2", "n1", "n3"])
+    assert (found.rails.rows, found.rails.columns) == (["NPU 0", "NPU 1"], ["n2", "n1", "n3"])
     assert found.rails.values == [[90.0, 80.0, 70.0], [None, None, None]]
     assert found.rails.states == [bytes(3), bytes([png.NOT_MEASURED, png.FAILED, png.FAILED])]
     assert (found.leaves.rows, found.leaves.values) == (["L1", "L2"], [[None, 80.0], [100.0, 60.0]])
@@ -160,10 +160,10 @@ def test_worst_pairs_with_evidence_for_each_endpoint() -> None:
     measured = PairResults([*records, pair("n4", "n1", None)])
     found = worst_pairs.pairs(measured, Expected(100.0, "history"), 4)
     assert [(row.source, row.target, row.value, row.share, row.message, row.source_median, row.target_median, row.reverse) for row in found] == [
-        ("n4 npu 0", "n1 npu 0", None, None, "no answer", 100.0, 75.0, 100.0),
-        ("n3 npu 0", "n1 npu 0", 50.0, 0.5, "", 50.0, 100.0, 100.0),
-        ("n3 npu 0", "n2 npu 0", 50.0, 0.5, "", 50.0, 100.0, 100.0),
-        ("n3 npu 0", "n4 npu 0", 50.0, 0.5, "", 50.0, 100.0, 100.0),
+        ("n4 NPU 0", "n1 NPU 0", None, None, "no answer", 100.0, 75.0, 100.0),
+        ("n3 NPU 0", "n1 NPU 0", 50.0, 0.5, "", 50.0, 100.0, 100.0),
+        ("n3 NPU 0", "n2 NPU 0", 50.0, 0.5, "", 50.0, 100.0, 100.0),
+        ("n3 NPU 0", "n4 NPU 0", 50.0, 0.5, "", 50.0, 100.0, 100.0),
     ]
     assert [(row.host, row.sent, row.received, row.share) for row in worst_pairs.hosts(measured, Expected(100.0, "history"), 2)] == [
         ("n3", 50.0, 100.0, 0.5), ("n1", 100.0, 75.0, 0.75)]
@@ -172,6 +172,6 @@ def test_worst_pairs_with_evidence_for_each_endpoint() -> None:
 def test_failed_host_does_not_hide_a_slow_link() -> None:
     records = [pair(f"n{number}", "n99", None) for number in range(20)] + [pair("n1", "n2", 50.0)]
     found = worst_pairs.pairs(PairResults([*records, *(pair(f"n{number}", f"n{number + 1}", 100.0) for number in range(2, 20))]), Expected(100.0, "history"))
-    assert [row.target for row in found[:3]] == ["n99 npu 0"] * 3
-    assert ("n1 npu 0", "n2 npu 0", 50.0) in [(row.source, row.target, row.value) for row in found]
+    assert [row.target for row in found[:3]] == ["n99 NPU 0"] * 3
+    assert ("n1 NPU 0", "n2 NPU 0", 50.0) in [(row.source, row.target, row.value) for row in found]
     assert len(found) == 10

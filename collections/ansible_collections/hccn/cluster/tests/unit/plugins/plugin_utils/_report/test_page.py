@@ -56,7 +56,7 @@ VERDICT = {
     "kind": "verdict",
     "status": "failed",
     "source": {"host": "n2"},
-    "samples": [{"class": "slow", "message": "npu 0 is slow", "evidence": ["slow with 3 of 3 good partners"]}],
+    "samples": [{"class": "slow", "message": "NPU 0 is slow", "evidence": ["slow with 3 of 3 good partners"]}],
 }
 PATH = {
     "kind": "verdict",
@@ -132,7 +132,7 @@ def test_all_sections_of_a_complete_run() -> None:
         "3 of 3 hosts are not good. 1 component of the fabric is not good. | 1 | ✕ | failed | 1 | ◐ | slow | 1 | ○ | not measured | "
         "Host | Class | Reason | path L1-L2 | (fabric) | , | uncertain | ◐ | slow | 4 of its pairs are slow | n9 to n17: 155.9 | "
         "n1 | ✕ | failed | 1 of 4 results failed, the last: nobody listens | "
-        "n2 | ◐ | slow | npu 0 is slow | slow with 3 of 3 good partners | "
+        "n2 | ◐ | slow | NPU 0 is slow | slow with 3 of 3 good partners | "
         "n3 | ○ | not measured | Nothing was measured on this host in this run. | "
         "Worst pairs | Pair matrix | Trends and baseline | Collectives | Latency | Devices | Coverage | Failures | "
         "About this run"
@@ -140,8 +140,8 @@ def test_all_sections_of_a_complete_run() -> None:
     assert seen.sections["worst"] == (
         "Worst pairs | rdma write bandwidth at 64 KiB (ib_write_bw). | 100 % = 195.9 Gbit/s, the median of this run | . | "
         "Sender | Receiver | Value | Share of expected | Evidence | "
-        "n2 npu 1 | n1 npu 1 | ✕ | failed | – | nobody listens; | neither endpoint has another peer in this run | "
-        "n1 npu 0 | n2 npu 0 | 195.9 Gbit/s | 100 % | neither endpoint has another peer in this run"
+        "n2 NPU 1 | n1 NPU 1 | ✕ | failed | – | nobody listens; | neither endpoint has another peer in this run | "
+        "n1 NPU 0 | n2 NPU 0 | 195.9 Gbit/s | 100 % | neither endpoint has another peer in this run"
     )
     assert seen.sections["trends"] == "Trends and baseline | No earlier run of the same kind is available for comparison."
     assert seen.sections["collectives"] == (
@@ -151,7 +151,7 @@ def test_all_sections_of_a_complete_run() -> None:
     )
     assert seen.sections["latency"] == (
         "Latency | Sender | Receiver | Item | Size | Typical, µs | Average, µs | 99 %, µs | Status | "
-        "n1 npu 0 | n2 npu 0 | rdma write | 64 KiB | 2.010 | – | – | ok"
+        "n1 NPU 0 | n2 NPU 0 | rdma write | 64 KiB | 2.010 | – | – | ok"
     )
     assert seen.sections["devices"] == (
         "Devices | NPUs: 1. With unusual values: 0. | Link | 1 up | TLS | 1 enabled | Health | 1 success | n1, A3 | "
@@ -164,7 +164,7 @@ def test_all_sections_of_a_complete_run() -> None:
     )
     assert seen.sections["failures"] == (
         "Failures | Results that failed or could not be obtained | Where | Item | Status | Message | "
-        "n2 npu 1 to n1 npu 1 | rdma read | failed | connection_refused | nobody listens | look at the firewall | "
+        "n2 NPU 1 to n1 NPU 1 | rdma read | failed | connection_refused | nobody listens | look at the firewall | "
         "Failed tasks, unreachable hosts and records that were not kept | Host | Status | Task | Message | n3 | failed | ( | ignored | ) | Measure | it broke"
     )
     assert seen.sections["about"] == (

@@ -28,7 +28,7 @@ def test_latencies_are_sorted_longest_first() -> None:
     ]
     assert tables.latencies(records) == [
         tables.Latency("192.0.2.1", "", "ping", None, None, 30.0, None, "ok"),
-        tables.Latency("n1 npu 0", "n2 npu 0", "rdma write", 2.0, 2.0, 2.5, 9.0, "ok"),
+        tables.Latency("n1 NPU 0", "n2 NPU 0", "rdma write", 2.0, 2.0, 2.5, 9.0, "ok"),
         tables.Latency("", "", "ping", None, None, None, 5.0, "ok"),
     ]
 

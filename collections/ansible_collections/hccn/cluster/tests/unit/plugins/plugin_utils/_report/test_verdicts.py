@@ -41,8 +41,8 @@ def test_hosts_are_sorted_worst_first_then_in_natural_order() -> None:
 
 
 def test_last_verdict_counts_with_its_evidence() -> None:
-    found = verdicts.build(run([verdict("n1", "failed"), verdict("n1", "slow", "npu 3 is slow", ["3 of 3 good partners", 7])]))
-    assert found == [verdicts.HostVerdict("n1", "slow", "npu 3 is slow", ["3 of 3 good partners", "7"], judged=True)]
+    found = verdicts.build(run([verdict("n1", "failed"), verdict("n1", "slow", "NPU 3 is slow", ["3 of 3 good partners", 7])]))
+    assert found == [verdicts.HostVerdict("n1", "slow", "NPU 3 is slow", ["3 of 3 good partners", "7"], judged=True)]
 
 
 @pytest.mark.parametrize(("status", "expected"), [("ok", "good"), ("failed", "failed")])
@@ -54,7 +54,7 @@ def test_class_of_a_verdict_without_one_follows_its_status(status: str, expected
 
 RDMA = {"kind": "rdma", "status": "ok", "source": {"host": "n1"}, "target": {"host": "n1"}}
 FAILED = {"kind": "rdma", "status": "failed", "source": {"host": "n1"}, "error": {"code": "refused", "message": "connection refused"}}
-BUSY = {"kind": "device", "status": "not_run", "source": {"host": "n1"}, "error": {"code": "device_busy", "message": "pid 7 holds npu 3"}}
+BUSY = {"kind": "device", "status": "not_run", "source": {"host": "n1"}, "error": {"code": "device_busy", "message": "pid 7 holds NPU 3"}}
 SEEN = {"kind": "device", "status": "ok", "source": {"host": "n1"}}
 TASK = {"event": "failed", "host": "n1", "task": "Measure", "message": "it broke"}
 DROPPED = {"event": "dropped", "host": "n1", "task": "Measure", "message": "A record is not kept: 'a': it is too large"}
@@ -65,7 +65,7 @@ GONE = {"event": "unreachable", "host": "n1", "task": "Measure", "message": "no 
     ("records", "events", "expected"),
     [
         ([FAILED, BUSY], [TASK, GONE], ("unreachable", "no route to host")),
-        ([FAILED, BUSY], [TASK], ("busy", "pid 7 holds npu 3")),
+        ([FAILED, BUSY], [TASK], ("busy", "pid 7 holds NPU 3")),
         ([{**FAILED, "error": {"code": "tool_busy", "message": "try again"}}], [], ("failed", "1 of 1 results failed, the last: try again")),
         ([RDMA, FAILED], [TASK], ("failed", "1 of 2 results failed, the last: connection refused")),
         ([{**FAILED, "error": None}], [], ("failed", "1 of 1 results failed, the last: no message")),

@@ -113,8 +113,8 @@ def test_results_of_planned_pairs(compact: bool) -> None:
     records.append({**made.pair(skipped[0][0], skipped[1][0], None, skipped[0][1]), "status": "not_run"})
     found = covered([plan, *records], ["n1", "n2", "n3", "n4", "n9"])
     assert found.planned == coverage.Planned(
-        "full", 9, 6, 1, 1, 1, [f"{one[0]} npu {one[1]} to {other[0]} npu {other[1]}"],
-        ["n4 npu 1: it has no address", "n9: not in the plan"], 7, 2, 1, {"inventory": 7})
+        "full", 9, 6, 1, 1, 1, [f"{one[0]} NPU {one[1]} to {other[0]} NPU {other[1]}"],
+        ["n4 NPU 1: it has no address", "n9: not in the plan"], 7, 2, 1, {"inventory": 7})
     assert found.notes == ["a full plan", "sees all"]
     assert found.not_measured == ["n9"]
 
@@ -140,11 +140,11 @@ def test_page_shows_the_plan_and_unmeasured_leaves() -> None:
     assert (page.maps.leaves.rows, page.maps.leaves.values) == (["L1", "L2"], [[99.5, None], [None, None]])
     text = html.render(page)
     assert '<span lang="en">9 (full): 1 measured, 0 failed, 0 not run, 8 without any result</span>' in text
-    assert '<dd>n4 npu 1: it has no address; n9: not in the plan</dd>' in text
+    assert '<dd>n4 NPU 1: it has no address; n9: not in the plan</dd>' in text
     assert '<span lang="en">2, of 7 of 7 NPUs</span><span lang="zh-CN">2 台，覆盖 7 个 NPU 中的 7 个</span>\n(<span lang="en">inventory</span>' in text
     said = markdown.render(page)
     assert "- Planned pairs of NPUs: 9 (full): 1 measured, 0 failed, 0 not run, 8 without any result\n" in said
-    assert "- Excluded from the plan: n4 npu 1: it has no address\n" in said
+    assert "- Excluded from the plan: n4 NPU 1: it has no address\n" in said
     assert "- Leaf switches known: 2, of 7 of 7 NPUs (inventory 7)\n- Super pods known: 1\n" in said
     told = json.loads(export.render(page))["coverage"]["planned"]
     assert (told["pairs"], told["not_measured"], told["told"]) == (9, 8, {"inventory": 7})
@@ -165,7 +165,7 @@ def comparison() -> query.BaselineComparison:
 @pytest.fixture(scope="module")
 def page(comparison: query.BaselineComparison) -> model.Page:
     verdict = {"kind": "verdict", "status": "failed", "source": {"host": "n3"}, "samples": [
-        {"class": "slow", "message": "npu 1 is slow | [x](y) <b>", "evidence": ["n3 npu 1 to n1 npu 1: 156"]}]}
+        {"class": "slow", "message": "NPU 1 is slow | [x](y) <b>", "evidence": ["n3 NPU 1 to n1 NPU 1: 156"]}]}
     good = [{"kind": "verdict", "status": "ok", "source": {"host": host}, "samples": [{"class": "good", "message": ""}]} for host in ("n1", "n2", "n4")]
     looks = [device("n1", 0, link="down", tls=False), device("n2", 0, link="up", tls=False)]
     broken = {**made.pair("n2", "n1", None), "error": {"code": "timeout", "message": "no answer\nfor long"}}
@@ -176,7 +176,7 @@ def test_trends_end_with_this_run_and_have_a_baseline(page: model.Page) -> None:
     whole, *_collectives, end = page.trends
     assert (whole.group.kind, whole.worse, whole.endpoint, len(whole.points), whole.points[-1].run_id) == ("rdma", False, "", 10, "night-10")
     assert whole.baseline is not None and whole.limit is not None and whole.limit < whole.baseline.median
-    assert (end.endpoint, end.worse, len(end.points), end.points[0].least) == ("n3 npu 1", True, 10, None)
+    assert (end.endpoint, end.worse, len(end.points), end.points[0].least) == ("n3 NPU 1", True, 10, None)
     assert page.maps is not None and page.maps.expected.basis == "history"
     assert (page.regression_count, page.state) == (1, "slow")
     assert trends.build(None) == []
@@ -185,7 +185,7 @@ def test_trends_end_with_this_run_and_have_a_baseline(page: model.Page) -> None:
 def test_page_draws_trends(page: model.Page) -> None:
     text = html.render(page)
     assert text.count('<svg class="chart"') == len(page.trends) + 1
-    assert "n3 npu 1, rdma write bandwidth at 64 KiB, same rail, A2" in text
+    assert "n3 NPU 1, rdma write bandwidth at 64 KiB, same rail, A2" in text
     assert '<line class="base"' in text and '<line class="limit"' in text
     assert "<title>night-10 20261110T021500Z: " in text
 
@@ -204,11 +204,11 @@ def test_markdown(page: model.Page) -> None:
     text = markdown.render(page)
     head = "# Cluster A\n\n**1 of 4 hosts is not good. 1 value is worse than its baseline.**\n\nRun night-10, 2026-11-10 02:15:00 UTC, `check_fabric.yml`"
     assert text.startswith(head)
-    assert "| n3 | slow | npu 1 is slow \\| \\[x\\]\\(y\\) \\<b\\><br>n3 npu 1 to n1 npu 1: 156 |" in text
+    assert "| n3 | slow | NPU 1 is slow \\| \\[x\\]\\(y\\) \\<b\\><br>n3 NPU 1 to n1 NPU 1: 156 |" in text
     assert "| n1 | 0 | Link: down |" in text
-    assert "| n2 npu 0 to n1 npu 0 | rdma write | timeout | no answer for long |" in text
+    assert "| n2 NPU 0 to n1 NPU 0 | rdma write | timeout | no answer for long |" in text
     assert "- Pairs of hosts measured: 6 of 6" in text
-    assert re.search(r"\| n3 npu 1, rdma write bandwidth at 64 KiB, same rail, A2 \| 1\d\d\.\d Gbit/s \| 19\d\.\d Gbit/s \| \d+\.\d % \| step \|", text)
+    assert re.search(r"\| n3 NPU 1, rdma write bandwidth at 64 KiB, same rail, A2 \| 1\d\d\.\d Gbit/s \| 19\d\.\d Gbit/s \| \d+\.\d % \| step \|", text)
     chinese = markdown.render(page, "zh")
     assert "**4 台主机中有 1 台不正常。 有 1 项比基线差。**" in chinese
     empty = markdown.render(model.build(run([])))
@@ -216,7 +216,7 @@ def test_markdown(page: model.Page) -> None:
 
 
 @pytest.mark.parametrize(("text", "written"), [
-    ("npu 1 is slow", "npu 1 is slow"),
+    ("NPU 1 is slow", "NPU 1 is slow"),
     ("node_1 *a* [x](y) <b> `c` a|b ~~d~~ \\\\ &lt;", r"node\_1 \*a\* \[x\]\(y\) \<b\> \`c\` a\|b `~~d~~` \\\\ `&lt;`"),
     ("195.9 Gbit/s at 10:15:00 of 64 KiB, 1.5 %", "195.9 Gbit/s at 10:15:00 of 64 KiB, 1.5 %"),
     ("see https://a.example/x?b=c now", "see `https://a.example/x?b=c` now"),
@@ -260,7 +260,7 @@ def test_artifacts(page: model.Page) -> None:
     found = export.artifacts(page, "/srv/r.html")
     assert {key: found[key] for key in ("run_id", "path", "state", "hosts", "bad_hosts", "components", "regressions")} == {
         "run_id": "night-10", "path": "/srv/r.html", "state": "slow", "hosts": {"slow": 1, "good": 3}, "bad_hosts": ["n3"], "components": [], "regressions": 1}
-    assert found["worst"]["source"] == "n2 npu 0" and found["worst"]["value"] is None
+    assert found["worst"]["source"] == "n2 NPU 0" and found["worst"]["value"] is None
     assert export.artifacts(model.build(run([])), "")["worst"] == {}
 
 
