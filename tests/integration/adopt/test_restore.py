@@ -99,7 +99,7 @@ def bring_up_killed(cluster: Cluster, wanted: list[dict[str, Any]], words: str) 
 
 
 @pytest.mark.smoke("restore")
-def test_what_was_there_before_the_change_is_put_back(cluster: Cluster) -> None:
+def test_state_before_the_change_is_restored(cluster: Cluster) -> None:
     text, before, devices = cluster.conf("npu1").read_text(), settings(cluster, "npu1"), addresses(cluster, "npu1")
     done = bring_up(cluster, network(7, 0), "enabled", bring_up_settings={"send_arp_status": 1})
     assert done.code == 0, done.said
@@ -129,7 +129,7 @@ def test_what_was_there_before_the_change_is_put_back(cluster: Cluster) -> None:
     assert json.loads(record(cluster, "npu1").read_text())["hccn_conf"] == text
 
 
-def test_a_run_that_changes_nothing_keeps_nothing(cluster: Cluster) -> None:
+def test_run_without_changes_saves_nothing(cluster: Cluster) -> None:
     done = bring_up(cluster, [])
     assert (done.code, done.count("changed")) == (0, {"npu1": 0}), done.said
     assert not record(cluster, "npu1").exists()
@@ -139,7 +139,7 @@ def test_a_run_that_changes_nothing_keeps_nothing(cluster: Cluster) -> None:
 
 
 @pytest.mark.parametrize("killed", ["module", "ansible-playbook"])
-def test_a_killed_run_that_is_run_again_leads_back_to_before_it(cluster: Cluster, killed: str) -> None:
+def test_repeated_run_after_a_kill_keeps_the_state_before_the_first(cluster: Cluster, killed: str) -> None:
     """And so does one of which only the first device was set, whether it was run again or not."""
     conf, devices = settings(cluster, "npu1"), addresses(cluster, "npu1")
     if killed == "module":
@@ -160,7 +160,7 @@ def test_a_killed_run_that_is_run_again_leads_back_to_before_it(cluster: Cluster
     assert (addresses(cluster, "npu1"), settings(cluster, "npu1")) == (devices, conf)
 
 
-def test_a_killed_run_can_be_put_back_at_once(cluster: Cluster) -> None:
+def test_killed_run_can_be_restored_at_once(cluster: Cluster) -> None:
     conf, devices = settings(cluster, "npu1"), addresses(cluster, "npu1")
     kill_at(cluster, "-ip -s")
     assert bring_up(cluster, network(7, 0, 1)).code == 2
@@ -170,7 +170,7 @@ def test_a_killed_run_can_be_put_back_at_once(cluster: Cluster) -> None:
     assert not unfinished(cluster, "npu1").exists()
 
 
-def test_a_new_change_after_a_complete_one_leads_back_to_that_one(cluster: Cluster) -> None:
+def test_new_change_after_a_complete_run_restores_to_that_run(cluster: Cluster) -> None:
     for third in (7, 8):
         done = bring_up(cluster, network(third, 0, 1))
         assert done.code == 0, done.said
@@ -179,7 +179,7 @@ def test_a_new_change_after_a_complete_one_leads_back_to_that_one(cluster: Clust
     assert [one["ip"] for one in addresses(cluster, "npu1").values()] == ["10.79.7.10", "10.79.7.11"]
 
 
-def test_a_run_that_failed_is_not_complete(cluster: Cluster) -> None:
+def test_failed_run_is_not_complete(cluster: Cluster) -> None:
     """The next one goes on with it, although what failed is set by then."""
     devices = addresses(cluster, "npu1")
     set_state(cluster.nodes["npu1"], "1.ip_set_ret=-1")
@@ -190,7 +190,7 @@ def test_a_run_that_failed_is_not_complete(cluster: Cluster) -> None:
     assert addresses(cluster, "npu1") == devices
 
 
-def test_an_address_that_was_not_saved_fails_the_host_by_name(cluster: Cluster) -> None:
+def test_missing_saved_address_fails_the_host_by_name(cluster: Cluster) -> None:
     assert bring_up(cluster, network(7, 0, 1)).code == 0
     saved = json.loads(record(cluster, "npu1").read_text())
     record(cluster, "npu1").write_text(json.dumps({**saved, "network": [entry for entry in saved["network"] if entry["id"] == 0]}))
@@ -201,7 +201,7 @@ def test_an_address_that_was_not_saved_fails_the_host_by_name(cluster: Cluster) 
     assert [one["ip"] for one in addresses(cluster, "npu1").values()] == ["10.78.1.10", "10.79.7.11"], "what was saved is put back all the same"
 
 
-def test_nothing_is_set_where_nothing_can_be_saved(cluster: Cluster) -> None:
+def test_nothing_is_changed_if_the_state_cannot_be_saved(cluster: Cluster) -> None:
     devices = addresses(cluster, "npu1")
     record(cluster, "npu1").mkdir()
     done = bring_up(cluster, network(7, 0))
@@ -212,7 +212,7 @@ def test_nothing_is_set_where_nothing_can_be_saved(cluster: Cluster) -> None:
     assert bring_up(cluster, network(7, 0), bring_up_keep_previous=False).code == 0
 
 
-def test_without_a_record_there_is_one_sentence(cluster: Cluster) -> None:
+def test_missing_record_is_one_message(cluster: Cluster) -> None:
     before = cluster.conf("npu2").read_bytes()
     done = cluster.play("restore", "--limit", "npu2")
     assert done.code == 2
@@ -221,7 +221,7 @@ def test_without_a_record_there_is_one_sentence(cluster: Cluster) -> None:
     assert cluster.conf("npu2").read_bytes() == before
 
 
-def test_a_record_of_something_else_is_refused(cluster: Cluster) -> None:
+def test_unrelated_record_is_refused(cluster: Cluster) -> None:
     record(cluster, "npu2").write_text('{"schema": "hccn.cluster/history/1"}')
     done = cluster.play("restore", "--limit", "npu2")
     assert done.code == 2

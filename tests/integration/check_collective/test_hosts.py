@@ -55,7 +55,7 @@ def test_groups_of_hosts(hosts: Lab) -> None:
     assert left(hosts) == {}
 
 
-def test_a_wrong_result_on_a_rank_that_is_not_the_root(hosts: Lab) -> None:
+def test_wrong_result_names_the_host_of_the_rank(hosts: Lab) -> None:
     record = Call(hosts, "node1", HOSTS, {"SIM_HCCL_CORRUPT": "1", "SIM_HCCL_RANKS": "9"}).record()
     assert (record["status"], record["error"]["code"], record["context"]) == ("failed", "check_failed", {"suspects": ["node5"]})
     assert record["error"]["message"] == "check result failed on rank 9 for 8192, 16384 bytes, on node5"
@@ -88,7 +88,7 @@ def strangers(hosts: Lab) -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("strangers")
-def test_a_key_for_one_run(hosts: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_temporary_key_for_one_run(hosts: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The first run is killed in the middle, the next one takes away what it left; and it measures groups, with a key all the way."""
     before = authorized(hosts)
     refused = Call(hosts, "node1", FOUR[:3]).record()["error"]
@@ -116,7 +116,7 @@ def test_a_key_for_one_run(hosts: Lab, tmp_path: Path, monkeypatch: pytest.Monke
     assert {count for name, count in play.changed().items() if name != "localhost"} == {0}, "writing the report is no change of a host"
 
 
-def test_a_program_that_is_stopped(hosts: Lab) -> None:
+def test_stopped_program_is_reported(hosts: Lab) -> None:
     call = Call(hosts, "node1", HOSTS, timeout=4)
     for pid in call.wait_for_ranks("node4"):
         stop(pid)
@@ -126,7 +126,7 @@ def test_a_program_that_is_stopped(hosts: Lab) -> None:
     assert left(hosts) == {}
 
 
-def test_the_module_is_killed(hosts: Lab) -> None:
+def test_killed_module(hosts: Lab) -> None:
     """While one rank stands still, so that no other one ends by itself."""
     call = Call(hosts, "node1", HOSTS, timeout=600)
     stop(call.wait_for_ranks("node3")[0])
@@ -136,7 +136,7 @@ def test_the_module_is_killed(hosts: Lab) -> None:
     assert left(hosts) == {}
 
 
-def test_a_host_that_hangs_and_one_that_dies_in_the_middle(hosts: Lab) -> None:
+def test_hosts_that_hang_or_die_during_the_run(hosts: Lab) -> None:
     call = Call(hosts, "node1", HOSTS, {"SIM_HCCL_HANG": "1", "SIM_HCCL_RANKS": "0"}, timeout=6)
     for name in HOSTS:
         call.wait_for_ranks(name)

@@ -26,7 +26,7 @@ def victim_of(plan: dict, side: str) -> str:
 
 
 @pytest.mark.parametrize("side", ["source", "target"])
-def test_an_npu_that_becomes_busy_is_left_alone(make: Callable[..., Cluster], side: str) -> None:
+def test_npu_that_becomes_busy_is_not_measured(make: Callable[..., Cluster], side: str) -> None:
     cluster = make(3, 1, measure_seconds=1.3)
     plan = cluster.plan("full")
     victim = victim_of(plan, side)
@@ -49,14 +49,14 @@ def test_an_npu_that_becomes_busy_is_left_alone(make: Callable[..., Cluster], si
     assert cluster.nothing_left("n1", "n2", "n3")
 
 
-def test_who_allows_it_measures_busy_npus(make: Callable[..., Cluster]) -> None:
+def test_allow_busy_measures_busy_npus(make: Callable[..., Cluster]) -> None:
     cluster = make(2, 1)
     cluster.set_state("n1", JOB)
     (record,) = records(run(cluster, cluster.plan(), allow_busy=True))
     assert record["status"] == "ok"
 
 
-def test_an_npu_that_is_given_another_address_meanwhile_is_busy(make: Callable[..., Cluster]) -> None:
+def test_npu_whose_address_changes_during_the_run_is_busy(make: Callable[..., Cluster]) -> None:
     """Another playbook has changed it since the pairs were planned: nobody is failed."""
     cluster = make(2, 1)
     plan = cluster.plan()

@@ -56,7 +56,7 @@ PLAYBOOK = """
 """
 
 
-def test_four_ways_to_a_host(tmp_path: Path) -> None:
+def test_different_connections_and_become(tmp_path: Path) -> None:
     cluster = Cluster(tmp_path / "cluster", 4, poll_seconds=0.1)
     become = {"ansible_become": True, "ansible_become_method": "su"} if os.getuid() == 0 else {}  # root needs no password for it
     try:

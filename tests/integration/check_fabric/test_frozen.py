@@ -176,7 +176,7 @@ def mute_host(cluster: Cluster, name: str) -> Iterator[tuple[dict[str, Any], Cal
 
 @pytest.mark.parametrize(("kind", "victim"), [("ssh", "n3"), ("ssh", "n1"), ("mute", "n3"), ("mute", "n1")],
                          ids=["ssh", "ssh to the first reporter", "another connection", "another connection to the first reporter"])
-def test_a_host_that_freezes_while_it_measures(make: Callable[..., Cluster], tmp_path: Path, kind: str, victim: str) -> None:
+def test_host_that_freezes_during_the_measurement(make: Callable[..., Cluster], tmp_path: Path, kind: str, victim: str) -> None:
     cluster = make(4, measure_seconds=1.0)
     with connection_to(kind, tmp_path / "ssh", cluster, victim) as (connection, freeze):
         running = Play(tmp_path, cluster, victim, connection)
@@ -191,7 +191,7 @@ def test_a_host_that_freezes_while_it_measures(make: Callable[..., Cluster], tmp
     assert mentioning(COMMAND_OF[kind].format(folder=tmp_path)) == [], "what waited for the host is killed"
 
 
-def test_a_host_that_is_frozen_from_the_beginning(make: Callable[..., Cluster], tmp_path: Path) -> None:
+def test_host_that_is_frozen_from_the_start(make: Callable[..., Cluster], tmp_path: Path) -> None:
     """The kernel of a frozen host takes the connection, and nothing answers."""
     cluster = make(3)
     with host_of_its_own(tmp_path / "ssh", cluster, "n2") as (connection, freeze):
@@ -202,7 +202,7 @@ def test_a_host_that_is_frozen_from_the_beginning(make: Callable[..., Cluster], 
     assert found.left == []
 
 
-def test_a_host_that_freezes_in_bring_up(make: Callable[..., Cluster], tmp_path: Path) -> None:
+def test_host_that_freezes_during_bring_up(make: Callable[..., Cluster], tmp_path: Path) -> None:
     cluster = make(3)
     with host_of_its_own(tmp_path / "ssh", cluster, "n2") as (connection, freeze):
         running = Play(tmp_path, cluster, "n2", connection, "bring_up", hccn_fail_on="never")
@@ -246,7 +246,7 @@ FREEZES = """
 """
 
 
-def test_no_temporary_folder_is_removed_on_a_host_that_does_not_answer(tmp_path: Path) -> None:
+def test_cleanup_of_a_host_that_does_not_answer_is_skipped(tmp_path: Path) -> None:
     """Without pipelining a module has one, and Ansible removes it after the action, where no timeout holds."""
     process, _folder = scratch(tmp_path, {"ansible_connection": "mute"}, FREEZES)
     output = told(process, 120)
@@ -268,7 +268,7 @@ SHARED = """
 """
 
 
-def test_a_shared_connection_that_was_opened_without_a_keepalive(make: Callable[..., Cluster], tmp_path: Path) -> None:
+def test_shared_connection_without_keepalive_is_ended(make: Callable[..., Cluster], tmp_path: Path) -> None:
     cluster = make(2)
     with host_of_its_own(tmp_path / "ssh", cluster, "n2") as (connection, freeze):
         process, folder = scratch(tmp_path, connection, SHARED)

@@ -218,7 +218,7 @@ def attacked(ports: list[int], attacks: list[Attack], peace: Peace) -> Iterator[
     ([wrong_key, garbage, replay, slow], {"wrong_key", "bad_line"}),
     ([many_connections, many_bytes], {"crowded_out", "bad_line"}),
 ])
-def test_an_attack_changes_nothing(make: Callable[..., Cluster], peace: Peace, attacks: list[Attack], refused: set[str]) -> None:
+def test_attack_does_not_change_the_results(make: Callable[..., Cluster], peace: Peace, attacks: list[Attack], refused: set[str]) -> None:
     cluster = make(3)
     seen: dict[str, tuple[int, int]] = {}
     with attacked(list(cluster.ports.values()), attacks, peace) as found:

@@ -65,7 +65,7 @@ def play(cluster: Cluster, folder: Path, **extra: Any) -> dict[str, dict[str, An
     return {name: json.loads((Path(cluster.root(name)) / "results.json").read_text()) for name in cluster.ports}
 
 
-def test_the_role_with_iperf3_and_what_it_resumes(make: Callable[..., Cluster], tmp_path: Path) -> None:
+def test_role_with_iperf3_and_resume(make: Callable[..., Cluster], tmp_path: Path) -> None:
     cluster = make(3, 1)
     first = play(cluster, tmp_path)
     assert first["n1"]["verdict"]["hosts"]["good"] == ["n1", "n2", "n3"]

@@ -14,7 +14,7 @@ from tests.integration.check_fabric.test_resume import governor_of
 from tests.lib.waiting import until
 
 
-def test_a_killed_guard(make: Callable[..., Cluster], tmp_path: Path) -> None:
+def test_killed_guard(make: Callable[..., Cluster], tmp_path: Path) -> None:
     """Its runner lives: the run goes on and cleans up itself."""
     cluster = make(2, measure_seconds=1.0)
     cpu = {name: governor_of(tmp_path / name) for name in cluster.ports}
@@ -52,7 +52,7 @@ def measured_by(cluster: Cluster) -> dict[str, int]:
     return {name: sum(not call.endswith("reset") for call in cluster.calls(name)) for name in cluster.ports}
 
 
-def test_a_killed_controller(tmp_path: Path) -> None:
+def test_killed_controller(tmp_path: Path) -> None:
     """It takes a runner along. The others go on to the end, and the next check measures only what they could not."""
     cluster = Cluster(tmp_path / "cluster", 3, measure_seconds=0.5)
     cpu = {name: governor_of(Path(cluster.root(name)) / "host") for name in cluster.ports}

@@ -27,7 +27,7 @@ def source_is(host: str, plan: dict[str, Any]) -> dict[str, Any]:
     return plan
 
 
-def test_a_host_whose_tests_hang(make: Callable[..., Cluster]) -> None:
+def test_host_whose_tests_hang_is_suspended(make: Callable[..., Cluster]) -> None:
     cluster = make(6, 1)
     cluster.instrument("n6", HANGS)
     results = run(cluster, source_is("n6", cluster.plan("full")), pair_timeout=8)
@@ -45,7 +45,7 @@ def test_a_host_whose_tests_hang(make: Callable[..., Cluster]) -> None:
     assert verdicts == {**dict.fromkeys(cluster.ports, "good"), "n6": "failed"}
 
 
-def test_a_host_whose_runner_hangs(make: Callable[..., Cluster]) -> None:
+def test_host_whose_runner_hangs_does_not_stop_the_others(make: Callable[..., Cluster]) -> None:
     cluster = make(5, 1)
     cluster.instrument("n5", STOPS_ITS_RUNNER)
     plan = cluster.plan("full")
@@ -62,7 +62,7 @@ def test_a_host_whose_runner_hangs(make: Callable[..., Cluster]) -> None:
     assert result(hung)["state"] == "finished"
 
 
-def test_a_host_that_only_seemed_to_hang_is_measured_after_all(make: Callable[..., Cluster]) -> None:
+def test_suspended_host_that_recovers_is_measured(make: Callable[..., Cluster]) -> None:
     """Its first two tests hang, the later ones go well."""
     cluster = make(5, 1)
     count = cluster.folder / "tests"

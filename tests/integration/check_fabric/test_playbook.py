@@ -70,7 +70,7 @@ def play(cluster: Cluster, tmp_path: Path, *arguments: str) -> dict[str, dict[st
     return {name: json.loads((Path(cluster.root(name)) / "results.json").read_text()) for name in cluster.ports}
 
 
-def test_a_slow_device_is_found(cluster: Cluster, tmp_path: Path) -> None:
+def test_slow_device_is_found(cluster: Cluster, tmp_path: Path) -> None:
     cluster.set_state("n2", "0.rate_mbit=20")
     found = play(cluster, tmp_path, "-vvv")
     assert {name: results["started"]["state"] for name, results in found.items()} == dict.fromkeys(cluster.ports, "running")

@@ -43,7 +43,7 @@ def caught_between(cluster: Cluster) -> tuple[int, str, tuple[str, str]]:
     raise AssertionError("no seed of the first hundred has a host between two others")
 
 
-def test_a_good_host_between_two_bad_ones_is_cleared(cluster: Cluster, tmp_path: Path) -> None:
+def test_confirmation_run_clears_a_good_host_between_two_slow_ones(cluster: Cluster, tmp_path: Path) -> None:
     seed, caught, bad = caught_between(cluster)
     for name in bad:
         cluster.set_state(name, "0.rate_mbit=20")
@@ -57,7 +57,7 @@ def test_a_good_host_between_two_bad_ones_is_cleared(cluster: Cluster, tmp_path:
     until(lambda: cluster.nothing_left(*cluster.ports))
 
 
-def test_where_nothing_is_open_nothing_is_run_again(cluster: Cluster, tmp_path: Path) -> None:
+def test_no_confirmation_run_without_open_questions(cluster: Cluster, tmp_path: Path) -> None:
     cluster.set_state("n2", "0.rate_mbit=20")
     said = play(cluster, tmp_path, code=FAILED)
     assert "second look" not in said
@@ -74,7 +74,7 @@ def test_pairs_by_name(cluster: Cluster, tmp_path: Path) -> None:
 
 
 @pytest.mark.smoke("retest")
-def test_a_lost_host_stops_no_pair_of_others(cluster: Cluster, tmp_path: Path) -> None:
+def test_unreachable_host_does_not_stop_pairs_of_other_hosts(cluster: Cluster, tmp_path: Path) -> None:
     lost = {"source": {"host": "n4", "device": 0}, "target": {"host": "n5", "device": 0}}
     said = play(cluster, tmp_path, "retest", lost="n4", code=UNREACHABLE, retest_pairs=[["n1", "n4"], lost, ["n1", "n6"]])
     assert "Not measured: n1 and n4: n4 cannot be measured" in said

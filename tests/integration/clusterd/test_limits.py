@@ -35,7 +35,7 @@ def switch(address: str, job: str = "job-1") -> nic_switch.Outcome:
 
 
 @pytest.mark.parametrize("limits", [Limits(connections=2), Limits(connections_of_one=2)])
-def test_a_connection_too_many(clusterd: Start, limits: Limits) -> None:
+def test_connection_above_the_limit(clusterd: Start, limits: Limits) -> None:
     one = clusterd(World((Job("job-1", {"node-1": ["0"]}),), Times(switch=0.05), limits))
     held = [socket.create_connection(("127.0.0.1", one.port)) for _ in range(2)]
     error = refusal(one.address)
@@ -49,7 +49,7 @@ def test_a_connection_too_many(clusterd: Start, limits: Limits) -> None:
     assert switch(one.address).status == "finished"
 
 
-def test_a_stream_too_many_waits_until_the_deadline(clusterd: Start) -> None:
+def test_stream_above_the_limit_waits_until_the_deadline(clusterd: Start) -> None:
     one = clusterd(World((Job("job-1", table="{}"),), Times(first_push=0.05), Limits(streams=1)))
     with Channel(Server(one.address), 0.5) as channel:
         channel.call("config", "Register", CLIENT)
@@ -65,7 +65,7 @@ def test_a_stream_too_many_waits_until_the_deadline(clusterd: Start) -> None:
 
 
 @pytest.mark.parametrize(("size", "receives"), [(5 << 20, 4 << 20), (2 << 20, 1 << 20)])
-def test_a_request_that_is_too_large(clusterd: Start, size: int, receives: int) -> None:
+def test_request_that_is_too_large(clusterd: Start, size: int, receives: int) -> None:
     """Refused here, or by a server that takes less."""
     one = clusterd(World(limits=Limits(receive=receives)))
     with pytest.raises(HccnError, match="larger than max") as caught:
@@ -74,7 +74,7 @@ def test_a_request_that_is_too_large(clusterd: Start, size: int, receives: int) 
     assert one.calls == []
 
 
-def test_nginx_has_enough() -> None:
+def test_limits_of_a_proxy_before_clusterd() -> None:
     with Refuser(status(b"503")) as nginx:
         error = refusal(nginx.address)
         assert (error.code, error.message) == (
@@ -88,7 +88,7 @@ def test_nginx_has_enough() -> None:
         assert switch(nginx.address).status == "unknown"  # ClusterD may have it
 
 
-def test_sent_away_for_too_many_pings() -> None:
+def test_server_closes_the_connection_after_too_many_pings() -> None:
     with Refuser(too_many_pings) as server:
         error = refusal(server.address)
         assert (error.code, error.hint) == (

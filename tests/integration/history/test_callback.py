@@ -114,7 +114,7 @@ def of(host: str) -> dict[str, list[str]]:
     }
 
 
-def test_everything_that_is_kept_and_nothing_else(tmp_path: Path) -> None:
+def test_all_kept_records_and_events(tmp_path: Path) -> None:
     done = play(tmp_path, TASKS, hosts="n1,n2")
     assert done.returncode in (2, 4), done.stderr
     (path,) = files(tmp_path)
@@ -130,7 +130,7 @@ def test_everything_that_is_kept_and_nothing_else(tmp_path: Path) -> None:
     assert "password" not in path.read_text()
 
 
-def test_a_host_that_is_lost_in_a_loop_is_told_once_and_an_empty_loop_not_at_all(tmp_path: Path) -> None:
+def test_host_unreachable_in_a_loop_is_recorded_once(tmp_path: Path) -> None:
     tasks = f"""
 - name: Each
   measure: {{outcome: "{{{{ item }}}}", measurements: [{record("{{ item }}")}]}}
@@ -153,7 +153,7 @@ def test_a_host_that_is_lost_in_a_loop_is_told_once_and_an_empty_loop_not_at_all
     ]
 
 
-def test_settings_from_the_file_begin_at_its_folder(tmp_path: Path) -> None:
+def test_paths_in_ansible_cfg_are_relative_to_its_folder(tmp_path: Path) -> None:
     argv = command(tmp_path, "- measure:")
     variables = environment(tmp_path, HCCN_RESULTS_PATH="")
     (tmp_path / "ansible.cfg").write_text("[hccn_results]\npath = kept/here\nrun_id = from-file\nshow_path = true\n")
@@ -210,14 +210,14 @@ def test_run_id_and_path_on_the_screen(tmp_path: Path, arguments: list[str], env
     assert "WARN" not in done.stderr
 
 
-def test_a_run_id_that_cannot_be_one_is_replaced_with_a_warning(tmp_path: Path) -> None:
+def test_invalid_run_id_is_replaced_with_a_warning(tmp_path: Path) -> None:
     done = play(tmp_path, "- measure:", env={"HCCN_RUN_ID": "../../etc"})
     assert "'../../etc' cannot be a run id" in " ".join(done.stderr.split())
     (path,) = files(tmp_path)
     assert re.fullmatch(r"[0-9a-f]{8}-[0-9a-f]{16}", header(path)["run_id"])
 
 
-def test_a_real_module_through_a_connection_and_in_the_background(tmp_path: Path) -> None:
+def test_module_through_a_connection_and_in_the_background(tmp_path: Path) -> None:
     tasks = f"""
 - measured: {{measurements: [{record("now")}]}}
 - measured: {{measurements: [{record("later")}]}}
@@ -244,7 +244,7 @@ def test_a_real_module_through_a_connection_and_in_the_background(tmp_path: Path
     ]
 
 
-def test_a_vaulted_variable_in_a_result_is_not_opened(tmp_path: Path) -> None:
+def test_vaulted_variable_in_a_result_stays_encrypted(tmp_path: Path) -> None:
     (tmp_path / "password").write_text("pw")
     unlock = ["--vault-password-file", str(tmp_path / "password")]
     vault = run(tmp_path, [sys.executable, "-m", "ansible", "vault", "encrypt_string", *unlock, "--name", "secret", "hunter2"])
@@ -309,7 +309,7 @@ def test_deeply_nested_record_costs_no_other_result(tmp_path: Path) -> None:
     assert found in ([*of_40, *of_300, *later], [*of_40, *none, *later])
 
 
-def test_a_long_text_is_examined_once(tmp_path: Path) -> None:
+def test_long_text_is_examined_once(tmp_path: Path) -> None:
     """160,000 characters, in which every place might begin a secret: the play is not held up, and its history is bounded."""
     text = "a-" * 40_000 + "basic " + "a." * 40_000
     tasks = "- fail: {msg: " + text + "}\n  ignore_errors: true\n" + f"- measure: {{measurements: [{record('a', 'tool: {name: ' + text + '}')}]}}\n"
@@ -320,12 +320,12 @@ def test_a_long_text_is_examined_once(tmp_path: Path) -> None:
     assert '"id":"a"' in path.read_text()
 
 
-def test_not_enabled_it_leaves_nothing(tmp_path: Path) -> None:
+def test_callback_that_is_not_enabled_writes_nothing(tmp_path: Path) -> None:
     done = play(tmp_path, "- measure:", env={"ANSIBLE_CALLBACKS_ENABLED": ""})
     assert (done.returncode, files(tmp_path)) == (0, [])
 
 
-def test_a_killed_run_is_readable_up_to_its_last_finished_task(tmp_path: Path) -> None:
+def test_killed_run_is_readable_up_to_its_last_finished_task(tmp_path: Path) -> None:
     waiting = tmp_path / "waiting"
     tasks = f"""
 - measure: {{measurements: [{record("one")}, {record("two")}]}}
@@ -361,14 +361,14 @@ def reasons(done: subprocess.CompletedProcess[str]) -> list[str]:
 MANY = "".join(f"- measure: {{measurements: [{record(f'n{number}', 'command: [' + 'x' * 600 + ']')}]}}\n" for number in range(8))
 
 
-def test_without_a_folder_the_play_goes_on(tmp_path: Path) -> None:
+def test_play_continues_without_a_history_folder(tmp_path: Path) -> None:
     (tmp_path / "history").write_text("a file where the folder should be")
     done = play(tmp_path, MANY)
     assert (done.returncode, "ok=8 " in done.stdout) == (0, True)
     assert reasons(done) == ["Notadirectory"]
 
 
-def test_on_a_full_disk_the_play_goes_on_and_what_was_kept_is_whole(tmp_path: Path) -> None:
+def test_play_continues_on_a_full_disk_with_whole_lines(tmp_path: Path) -> None:
     # The kernel refuses to let a file grow above this limit as it does on a full disk: first a short write, then an error.
     done = run(tmp_path, ["bash", "-c", 'ulimit -f 4; exec "$@"', "limited", *command(tmp_path, MANY)])
     assert (done.returncode, "ok=8 " in done.stdout) == (0, True)

@@ -52,7 +52,7 @@ def kept() -> list[dict[str, Any]]:
     return schemas.lines(Path(os.environ["HCCN_RESULTS_FILE"]))[1:]
 
 
-def test_the_last_of_two_conclusions_is_shown(callback: Callback, tmp_path: Path) -> None:
+def test_last_of_two_conclusions_is_shown(callback: Callback, tmp_path: Path) -> None:
     callback.v2_runner_on_ok(result("localhost", CONCLUDE, LOST, DOWN))
     callback.v2_runner_on_ok(result("localhost", CONCLUDE, LOST))
     assert [record["id"] for record in kept()] == [
@@ -68,12 +68,12 @@ def test_the_last_of_two_conclusions_is_shown(callback: Callback, tmp_path: Path
     ({"component": {"kind": "host", "name": "npu1"}, "cause": "failed_task", "message": "m"}, ["$.samples[0]: 'severity' is a required property"]),
     ({"component": {"kind": "host", "name": "npu1"}, "cause": "failed_task", "severity": "bad", "message": "m"},
      ["$.samples[0].severity: 'bad' is not one of ['failed', 'slow', 'degraded', 'unknown', 'note']"])])
-def test_findings_by_the_schema(sample: dict[str, Any], violations: list[str]) -> None:
+def test_findings_are_checked_by_the_schema(sample: dict[str, Any], violations: list[str]) -> None:
     kept_one = {"schema": "hccn.cluster/measurement/1", "id": "f", "kind": "finding", "status": "failed", "hosts": ["npu1"], "samples": [sample]}
     assert schemas.violations("measurement/1", kept_one) == violations
 
 
-def test_a_host_concludes_nothing(callback: Callback, capsys: pytest.CaptureFixture[str]) -> None:
+def test_conclusion_of_a_host_is_not_recorded(callback: Callback, capsys: pytest.CaptureFixture[str]) -> None:
     callback.v2_runner_on_ok(result("npu1", "hccn.cluster.rdma_perf", LOST))
     assert kept() == []
     assert "npu1 returned 2 records in the name of the controller." in " ".join(capsys.readouterr().err.split())

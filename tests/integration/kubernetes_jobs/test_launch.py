@@ -53,7 +53,7 @@ def test_mpi_job(job: dict[str, Any], tmp_path: Path) -> None:
     assert (done.returncode, judged(job, done)["status"]) == (0, "ok")
 
 
-def test_a_worker_that_takes_no_login_is_named(job: dict[str, Any], tmp_path: Path) -> None:
+def test_worker_that_refuses_logins_is_named(job: dict[str, Any], tmp_path: Path) -> None:
     done = run(tmp_path, launcher(volcano_job(job)), SIM_SSH_DOWN=HOSTS[1])
     record = judged(job, done)
     assert (done.returncode, record["error"]["code"]) == (70, "host_unreachable")
@@ -62,7 +62,7 @@ def test_a_worker_that_takes_no_login_is_named(job: dict[str, Any], tmp_path: Pa
 
 @pytest.mark.parametrize(("address", "arguments"), [
     ("", ["-D", "-e", "-p", "2222"]), ("10.0.0.7", ["-D", "-e", "-p", "2222", "-o", "SetEnv=HCCL_IF_IP=10.0.0.7"])])
-def test_the_workers_sshd(tmp_path: Path, address: str, arguments: list[str]) -> None:
+def test_sshd_of_the_workers(tmp_path: Path, address: str, arguments: list[str]) -> None:
     """sshd gets the host's address for the logins that start ranks; it must make its folder first."""
     sshd = tmp_path / "sshd"
     sshd.write_text(f'#!/bin/sh\nprintf "%s\\n" "$@" > {tmp_path}/arguments\n')

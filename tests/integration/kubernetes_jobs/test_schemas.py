@@ -65,7 +65,7 @@ def test_pods(release: str) -> None:
 
 
 @pytest.mark.parametrize("release", [RELEASES[0], RELEASES[-1]])
-def test_the_schemas_of_pods_find_mistakes(release: str) -> None:
+def test_schemas_of_pods_find_mistakes(release: str) -> None:
     for place, key, value in (("spec", "hostNetwrok", True), ("spec", "activeDeadlineSeconds", "600"), ("metadata", "labels", ["a"])):
         pod = copy.deepcopy(pods("runners", "least")[0])
         pod[place][key] = value
@@ -73,7 +73,7 @@ def test_the_schemas_of_pods_find_mistakes(release: str) -> None:
             kubernetes_validate.validate(pod, release, strict=True)
 
 
-def test_the_pod_group_of_runners() -> None:
+def test_pod_group_of_runners() -> None:
     group = runner_pods(RUNNERS["everything"])["objects"][0]
     definition = shared("samples/k8s/crd/scheduling.volcano.sh_podgroups.yaml")
     assert errors(definition, group) == []
@@ -112,14 +112,14 @@ def _null(job: dict[str, Any]) -> None:
     (_typo, "$.spec: "), (_number, "$.spec.tasks[1].template.spec.activeDeadlineSeconds: "),
     (_deep, "$.spec.tasks[1].template.spec.containers[0].volumeMounts[0]: "), (_null, "$.spec.tasks[0].template.spec.containers[0].args: "),
 ])
-def test_the_schemas_find_mistakes(definition: str, mutate: Any, where: str) -> None:
+def test_schemas_find_mistakes(definition: str, mutate: Any, where: str) -> None:
     job = copy.deepcopy(manifest("volcano", "least"))
     mutate(job)
     found = errors(shared(f"samples/k8s/crd/{definition}"), job)
     assert [message[:len(where)] for message in found] == [where]
 
 
-def test_the_schema_of_mpi_jobs_finds_mistakes() -> None:
+def test_schema_of_mpi_jobs_finds_mistakes() -> None:
     job = copy.deepcopy(manifest("mpi", "least"))
     job["spec"]["slotsPerWorkers"] = job["spec"].pop("slotsPerWorker")
     job["spec"]["mpiImplementation"] = "MVAPICH"
