@@ -1,4 +1,4 @@
-"""The playbook adopt on simulated nodes: what it writes, and that bring_up finds nothing to change afterwards."""
+"""The playbook adopt on simulated hosts: the inventory that it writes, with which bring_up changes nothing."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_adopted_inventory_changes_nothing(cluster: Cluster) -> None:
 
 
 def test_existing_variables_are_kept(cluster: Cluster) -> None:
-    """Ansible reads a host's folder, or else one file of it."""
+    """Ansible reads either the folder of a host or one file."""
     folder = cluster.host_vars("npu1").parent
     for name, text in (("npu1/site.yml", "rack: r1\n"), ("npu2.yaml", "rack: r2\n")):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)

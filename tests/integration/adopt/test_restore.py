@@ -1,4 +1,4 @@
-"""What bring_up keeps on a host before it changes it, and the playbook restore, on simulated nodes."""
+"""The state that bring_up saves on a host before it changes it, and the playbook restore, on simulated hosts."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ exit $code
 
 
 def network(third: int, *devices: int) -> list[dict[str, Any]]:
-    """Another network for these devices."""
+    """Return another network for these devices."""
     return [{"id": device, "address": f"10.79.{third}.1{device}", "netmask": "255.255.0.0", "gateway": "10.79.0.1", "netdetect": "10.79.0.1"}
             for device in devices]
 
@@ -53,7 +53,7 @@ def settings(cluster: Cluster, host: str) -> list[str]:
 
 
 def addresses(cluster: Cluster, host: str) -> dict[int, dict[str, str]]:
-    """What the devices themselves have."""
+    """Return the settings of the devices."""
     state = Node(str(cluster.nodes[host])).state
     return {device: {name: state.get(device, name) for name in ADDRESSES} for device in (0, 1)}
 
@@ -71,7 +71,7 @@ def bring_up(cluster: Cluster, wanted: list[dict[str, Any]], tls: str = "unchang
 
 
 def kill_at(cluster: Cluster, words: str, action: str = "kill -9 $PPID") -> None:
-    """The next call of npu1's tool with these words ends in ``action`` when it is done."""
+    """Run ``action`` after the next call of npu1's tool with these words."""
     tool, armed = cluster.nodes["npu1"] / "bin/hccn_tool", cluster.folder / "armed"
     real = tool.with_name("hccn_tool.real")
     if not real.exists():
@@ -82,7 +82,7 @@ def kill_at(cluster: Cluster, words: str, action: str = "kill -9 $PPID") -> None
 
 
 def bring_up_killed(cluster: Cluster, wanted: list[dict[str, Any]], words: str) -> None:
-    """ansible-playbook gets SIGKILL with all its workers right after the first such set; what they started ends as it would."""
+    """Kill ansible-playbook and all its workers right after the first such change. Processes that they started end by themselves."""
     reached = cluster.folder / "reached"
     kill_at(cluster, words, f"touch {reached}; sleep 1; kill -9 $PPID")
     variables = {"bring_up_network": wanted, "bring_up_tls_state": "unchanged"}
@@ -95,7 +95,7 @@ def bring_up_killed(cluster: Cluster, wanted: list[dict[str, Any]], words: str) 
     assert reached.exists(), "the set was never made"
     os.killpg(play.pid, signal.SIGKILL)
     play.wait(DEADLINE)
-    time.sleep(1.5)  # the tool's wrapper kills the module meanwhile, should it have left ansible-playbook's process group
+    time.sleep(1.5)  # the wrapper of the tool kills the module meanwhile if it has left the process group of ansible-playbook
 
 
 @pytest.mark.smoke("restore")
@@ -140,7 +140,7 @@ def test_run_without_changes_saves_nothing(cluster: Cluster) -> None:
 
 @pytest.mark.parametrize("killed", ["module", "ansible-playbook"])
 def test_repeated_run_after_a_kill_keeps_the_state_before_the_first(cluster: Cluster, killed: str) -> None:
-    """And so does one of which only the first device was set, whether it was run again or not."""
+    """The same holds for a run that changed only the first device, repeated or not."""
     conf, devices = settings(cluster, "npu1"), addresses(cluster, "npu1")
     if killed == "module":
         kill_at(cluster, "-ip -s")
@@ -180,7 +180,7 @@ def test_new_change_after_a_complete_run_restores_to_that_run(cluster: Cluster) 
 
 
 def test_failed_run_is_not_complete(cluster: Cluster) -> None:
-    """The next one goes on with it, although what failed is set by then."""
+    """The next run continues it, although the failed setting succeeds by then."""
     devices = addresses(cluster, "npu1")
     set_state(cluster.nodes["npu1"], "1.ip_set_ret=-1")
     assert bring_up(cluster, network(7, 0, 1)).code == 2

@@ -1,4 +1,4 @@
-"""hccl_perf as a whole: the module under Ansible, a real mpirun, the stand-in programs, real TCP traffic. And nothing left."""
+"""hccl_perf: the module under Ansible with a real mpirun, simulated programs and real TCP traffic, without remaining processes."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def test_log(site: Site) -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
 def test_killed_module_leaves_no_process(site: Site, number: int) -> None:
-    """While ranks on two hosts hang in a collective, the module's process is killed."""
+    """The module is killed while ranks on two hosts hang in a collective."""
     child = site.start({"SIM_HCCL_HANG": "1", "SIM_HCCL_RANKS": "3"}, hosts=HOSTS, timeout=600)
     try:
         started = happens(lambda: sum("all_reduce_test -p" in line and not ("mpirun" in line or line.startswith("timeout "))

@@ -1,6 +1,6 @@
-"""Eight real hosts, a real MPICH over a real ssh: whatever goes wrong, the host is named and nothing is left, as seen from outside.
+"""hccl_perf on eight hosts of the testbed, with a real MPICH over a real ssh: each failure names the host and leaves no process.
 
-The tests share the hosts and stand in the order of what they break.
+The tests share the hosts. Their order matters, since later tests break more of them.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ def test_eight_hosts(hosts: Lab) -> None:
     result = Call(hosts, "node1", HOSTS).result()
     record = result["measurements"][0]
     assert (record["status"], record.get("error"), record["hosts"], record["ranks"], len(record["samples"])) == ("ok", None, HOSTS, 16, 2)
-    # A namespace begins with the kernel's own limits.
+    # A namespace starts with the default limits of the kernel.
     assert re.search(r"wants limits of 65535 for many ranks: node1, node2, node3, node4, node5 and 3 more has .*somaxconn \d+", str(result["warnings"]))
     assert "context" not in record
     assert left(hosts) == {}
 
 
 def test_groups_of_hosts(hosts: Lab) -> None:
-    """2, 4 and 8 hosts and each rail, from a host that takes no part in some of them; nothing can be as fast as the floor asks for."""
+    """2, 4 and 8 hosts and each rail, started on a host that is not part of some groups. All results are below the floor."""
     result = Call(hosts, "node8", HOSTS, groups=["scaling", "rails"], floor_gbyte_s=10000.0, relative_floor=0.01, isolate=True,
                   sizes={"begin": "16K", "end": "16K"}).result()
     measured = [record for record in result["measurements"] if record["kind"] == "collective"]
@@ -75,8 +75,8 @@ def keys(hosts: Lab) -> list[str]:
 
 
 @pytest.fixture
-def strangers(hosts: Lab) -> Iterator[None]:
-    """Hosts that do not let each other in."""
+def without_keys(hosts: Lab) -> Iterator[None]:
+    """Remove the ssh keys with which the hosts log in to each other."""
     kept = {name: hosts.path(name, "/root/.ssh/id_ed25519") for name in FOUR}
     text = kept["node1"].read_text()
     for path in kept.values():
@@ -87,9 +87,9 @@ def strangers(hosts: Lab) -> Iterator[None]:
         path.chmod(0o600)
 
 
-@pytest.mark.usefixtures("strangers")
+@pytest.mark.usefixtures("without_keys")
 def test_temporary_key_for_one_run(hosts: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The first run is killed in the middle, the next one takes away what it left; and it measures groups, with a key all the way."""
+    """The first run is killed. The next one removes the remaining key of the first and measures groups with a new key."""
     before = authorized(hosts)
     refused = Call(hosts, "node1", FOUR[:3]).record()["error"]
     assert (refused["code"], refused["message"].count("Permission denied (publickey)")) == ("ssh_refused", 2)
@@ -127,7 +127,7 @@ def test_stopped_program_is_reported(hosts: Lab) -> None:
 
 
 def test_killed_module(hosts: Lab) -> None:
-    """While one rank stands still, so that no other one ends by itself."""
+    """One rank is stopped, so that no other rank ends by itself."""
     call = Call(hosts, "node1", HOSTS, timeout=600)
     stop(call.wait_for_ranks("node3")[0])
     for name in HOSTS:

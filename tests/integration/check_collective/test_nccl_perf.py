@@ -1,4 +1,4 @@
-"""nccl_perf as a whole: the module, a real mpirun, the stand-in programs in the formats of several releases, real TCP traffic."""
+"""nccl_perf: the module with a real mpirun, simulated programs with the formats of several releases, and real TCP traffic."""
 
 from __future__ import annotations
 

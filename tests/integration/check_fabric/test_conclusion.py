@@ -54,17 +54,6 @@ def test_host_whose_only_partner_has_no_link_is_not_measured(make: Callable[...,
     assert [cluster.calls(name) for name in cluster.ports] == [[], []]
 
 
-def test_missing_link_and_slow_npu(make: Callable[..., Cluster], tmp_path: Path) -> None:
-    cluster = make(4, 2)
-    cluster.set_state("n1", "1.link=0")
-    cluster.set_state("n3", "0.rate_mbit=20")
-    screen, _report = check(cluster, tmp_path, code=FAILED)
-    assert screen == [
-        "Result: failed. 4 hosts: 1 failed, 1 slow, 2 good.",
-        "failed n1 NPU 1: the link is down -> On n1: hccn_tool -i 1 -optical -g",
-        "slow n3 NPU 0: it is slow with 2 of 2 proven-good partners: n1, n2, N % below normal -> On n3: hccn_tool -i 0 -optical -g"]
-
-
 def test_slow_and_busy_npus_do_not_fail_a_job_that_fails_on_failed(make: Callable[..., Cluster], tmp_path: Path) -> None:
     """With the default hccn_fail_on, a slow NPU fails the job: see test_second_look.py."""
     cluster = make(4, 2)

@@ -1,4 +1,4 @@
-"""The role perf_tools on small hosts with the real apt, whose repository is a folder: what is missing is named, then installed."""
+"""The role perf_tools on hosts of the testbed with the real apt and a folder as repository: missing tools are named, then installed."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ THERE = "node2: perftest 6.99, iperf3 3.99"
 
 
 @pytest.mark.smoke("perf_tools")
-def test_what_is_missing_is_named_with_the_command(lab: Lab) -> None:
+def test_missing_tools_are_named_with_the_command(lab: Lab) -> None:
     lines, recap, output = play(lab, perf_tools_install=False)
     assert lines == {
         "node1": f"node1: none of the tools. Missing: {LACKS} are not there (apt-get install --yes tools-perftest); "
@@ -89,8 +89,8 @@ def test_what_is_missing_is_named_with_the_command(lab: Lab) -> None:
     assert recap == {"localhost": (0, 0), "node1": (0, 1), "node2": (0, 0)}
 
 
-def test_what_would_be_installed_and_what_is(lab: Lab) -> None:
-    lab.exec("node1", ["apt-get", "update"], check=True)  # check mode goes by the lists that are there
+def test_check_mode_and_installation(lab: Lab) -> None:
+    lab.exec("node1", ["apt-get", "update"], check=True)  # check mode uses the existing lists
     lines, recap, output = play(lab, "--check")
     assert lines == {"node1": "node1: none of the tools. Would be installed: tools-perftest, tools-iperf3", "node2": THERE}, output
     assert recap == {"localhost": (0, 0), "node1": (1, 0), "node2": (0, 0)}
@@ -103,6 +103,6 @@ def test_what_would_be_installed_and_what_is(lab: Lab) -> None:
     assert play(lab)[1] == {"localhost": (0, 0), "node1": (0, 0), "node2": (0, 0)}
 
 
-def test_a_package_that_no_repository_has(lab: Lab) -> None:
+def test_package_that_is_in_no_repository(lab: Lab) -> None:
     _lines, recap, output = play(lab, perf_tools_wanted=["openmpi"], perf_tools_packages={"openmpi": ["tools-nowhere"]}, hccn_hosts="node1")
     assert (recap, "tools-nowhere" in output) == ({"localhost": (0, 0), "node1": (0, 1)}, True)

@@ -73,7 +73,7 @@ def text(browser: chromium.Browser, selector: str) -> str:
 @pytest.mark.parametrize("width", [360, 1280])
 @pytest.mark.parametrize("dark", [False, True])
 @pytest.mark.parametrize("chinese", [False, True])
-def test_nothing_overlaps_is_cut_off_or_hard_to_read(browser: chromium.Browser, small_page: Path, width: int, dark: bool, chinese: bool) -> None:
+def test_layout_has_no_overlapping_truncated_or_faint_text(browser: chromium.Browser, small_page: Path, width: int, dark: bool, chinese: bool) -> None:
     show(browser, small_page, width, 800, dark, chinese=chinese)
     seen = browser.value(LOOKS)
     assert seen["found"] == []
@@ -83,7 +83,7 @@ def test_nothing_overlaps_is_cut_off_or_hard_to_read(browser: chromium.Browser, 
 @pytest.mark.parametrize("width", [360, 420, 1280])
 @pytest.mark.parametrize("dark", [False, True])
 @pytest.mark.parametrize("chinese", [False, True])
-def test_findings_are_read_on_every_screen(browser: chromium.Browser, concluded_page: Path, width: int, dark: bool, chinese: bool) -> None:
+def test_findings_are_visible_on_every_screen(browser: chromium.Browser, concluded_page: Path, width: int, dark: bool, chinese: bool) -> None:
     show(browser, concluded_page, width, 800, dark, chinese=chinese)
     folded = browser.value(LOOKS)
     browser.value("document.querySelectorAll('details').forEach((e) => { e.open = true; })")
@@ -92,7 +92,7 @@ def test_findings_are_read_on_every_screen(browser: chromium.Browser, concluded_
     assert opened["lines"] > folded["lines"] + 50
 
 
-def test_the_findings_in_words(browser: chromium.Browser, concluded_page: Path) -> None:
+def test_text_of_the_findings(browser: chromium.Browser, concluded_page: Path) -> None:
     show(browser, concluded_page)
     assert text(browser, ".head") == "Result: failed. 64 hosts: 1 failed, 1 slow, 24 degraded, 1 busy, 37 good."
     rows = browser.value("[...document.querySelector('table').rows].map((row) => [...row.cells].map((cell) => cell.innerText.split('\\n')[0].trim()))")
@@ -117,14 +117,14 @@ def test_the_findings_in_words(browser: chromium.Browser, concluded_page: Path) 
 
 
 @pytest.mark.parametrize(("width", "height"), [(360, 640), (1280, 720)])
-def test_the_worst_finding_is_seen_without_scrolling(browser: chromium.Browser, large_concluded_page: Path, width: int, height: int) -> None:
+def test_worst_finding_is_visible_without_scrolling(browser: chromium.Browser, large_concluded_page: Path, width: int, height: int) -> None:
     show(browser, large_concluded_page, width, height)
     seen = browser.value("[...document.querySelectorAll('#verdict tbody tr')].filter((row) => row.getBoundingClientRect().bottom <= innerHeight)"
                          ".map((row) => row.cells[1].innerText.trim())")
     assert seen[0] == "npu-node-508 NPU 0"
 
 
-def test_the_checks_themselves_find_what_they_look_for(browser: chromium.Browser, small_page: Path) -> None:
+def test_layout_checks_detect_defects(browser: chromium.Browser, small_page: Path) -> None:
     show(browser, small_page, 360)
     browser.value("document.querySelector('h2').style.cssText = 'color:#999;margin-top:-1.5rem;white-space:nowrap;width:500px'")
     found = " ".join(browser.value(LOOKS)["found"])
@@ -132,13 +132,13 @@ def test_the_checks_themselves_find_what_they_look_for(browser: chromium.Browser
 
 
 @pytest.mark.parametrize("width", [360, 1280])
-def test_a_large_map_scrolls_by_itself(browser: chromium.Browser, large_page: Path, width: int) -> None:
+def test_large_map_scrolls_separately(browser: chromium.Browser, large_page: Path, width: int) -> None:
     show(browser, large_page, width)
     assert browser.value(LOOKS)["found"] == []
 
 
 @pytest.mark.parametrize(("width", "height"), [(360, 640), (1280, 720)])
-def test_the_worst_is_seen_without_scrolling(browser: chromium.Browser, large_page: Path, width: int, height: int) -> None:
+def test_worst_cell_is_visible_without_scrolling(browser: chromium.Browser, large_page: Path, width: int, height: int) -> None:
     show(browser, large_page, width, height)
     assert text(browser, ".head") == "3 of 512 hosts are not good. 1 component of the fabric is not good."
     seen = browser.value("[...document.querySelectorAll('#verdict tbody tr')].filter((row) => row.getBoundingClientRect().bottom <= innerHeight)"
@@ -148,7 +148,7 @@ def test_the_worst_is_seen_without_scrolling(browser: chromium.Browser, large_pa
 
 @pytest.mark.parametrize("script", [True, False])
 @pytest.mark.parametrize("page", ["small_page", "large_page"])
-def test_nothing_is_fetched(browser: chromium.Browser, page: str, script: bool, request: pytest.FixtureRequest) -> None:
+def test_page_loads_nothing_from_the_network(browser: chromium.Browser, page: str, script: bool, request: pytest.FixtureRequest) -> None:
     path = request.getfixturevalue(page)
     show(browser, path, script=script)
     assert [address for address in browser.requests if not address.startswith("data:image/png")] in ([path.as_uri()], [path.as_uri(), "data:,"])
@@ -165,7 +165,7 @@ def cell(browser: chromium.Browser, row: int, column: int, plot: int = 0) -> tup
 
 
 @pytest.mark.parametrize(("width", "dark"), [(1280, False), (1280, True), (360, False)])
-def test_the_colour_of_known_cells(browser: chromium.Browser, small: model.Page, small_page: Path, width: int, dark: bool) -> None:
+def test_color_of_known_cells(browser: chromium.Browser, small: model.Page, small_page: Path, width: int, dark: bool) -> None:
     show(browser, small_page, width, dark=dark, script=False)
     assert small.maps is not None
     for row, column in ((0, 1), (pages.SLOW, 2), (9, 25), (40, 41)):
@@ -180,7 +180,7 @@ def test_the_colour_of_known_cells(browser: chromium.Browser, small: model.Page,
         assert browser.pixel(x - 3, y - 3) == ((20, 23, 27) if dark else (255, 255, 255))
 
 
-def test_the_number_under_the_pointer(browser: chromium.Browser, small: model.Page, small_page: Path) -> None:
+def test_value_under_the_pointer(browser: chromium.Browser, small: model.Page, small_page: Path) -> None:
     show(browser, small_page)
     assert small.maps is not None
 
@@ -200,7 +200,7 @@ def test_the_number_under_the_pointer(browser: chromium.Browser, small: model.Pa
     assert told(1, pages.SLOW, 1).startswith("npu 1 · npu-node-017: 195")
 
 
-def test_the_keyboard_reads_the_map_too(browser: chromium.Browser, small_page: Path) -> None:
+def test_map_is_readable_with_the_keyboard(browser: chromium.Browser, small_page: Path) -> None:
     show(browser, small_page)
     browser.value("document.querySelector('.cells').focus()")
     for key in ("ArrowRight", "ArrowRight"):
@@ -210,7 +210,7 @@ def test_the_keyboard_reads_the_map_too(browser: chromium.Browser, small_page: P
     assert browser.value("document.getElementById('tip').style.visibility") == "hidden"
 
 
-def test_without_javascript_everything_is_there(browser: chromium.Browser, small_page: Path) -> None:
+def test_page_is_complete_without_javascript(browser: chromium.Browser, small_page: Path) -> None:
     show(browser, small_page, script=False)
     assert browser.value("[...document.images].every((image) => image.complete && image.naturalWidth > 0)")
     assert browser.value("document.querySelectorAll('svg.chart').length") >= 4
@@ -232,14 +232,14 @@ def test_both_languages(browser: chromium.Browser, small_page: Path) -> None:
     assert browser.value("document.body.innerText") == english
 
 
-def test_the_legend_has_the_unit(browser: chromium.Browser, small_page: Path) -> None:
+def test_legend_has_the_unit(browser: chromium.Browser, small_page: Path) -> None:
     show(browser, small_page)
     legend = text(browser, ".legend")
     assert legend.startswith("50 % or less 97.") and legend.count("Gbit/s") >= 4
     assert "normal by the history" in legend and "failed: 63" in legend and "itself" in legend
 
 
-def test_paper(browser: chromium.Browser, small_page: Path) -> None:
+def test_print_layout(browser: chromium.Browser, small_page: Path) -> None:
     browser.screen(700, 1000, dark=True, media="print")
     browser.scripts(True)
     browser.open(small_page)

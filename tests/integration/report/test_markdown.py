@@ -70,14 +70,14 @@ def of_hosts(word: str) -> Run:
 
 @settings(max_examples=300, deadline=None)
 @given(word=TEXTS, language=st.sampled_from(["en", "zh"]))
-def test_no_text_of_a_host_becomes_more_than_a_text(word: str, language: str) -> None:
+def test_text_of_a_host_is_escaped(word: str, language: str) -> None:
     page = markdown.render(model.build(of_hosts(word), title=word), language)
     assert [(pattern.pattern, text) for text in texts(page) for pattern in MADE_OF_TEXT if pattern.search(text)] == []
 
 
 @settings(max_examples=100, deadline=None)
 @given(word=TEXTS, language=st.sampled_from(["en", "zh"]))
-def test_no_text_of_a_finding_becomes_more_than_a_text(word: str, language: str) -> None:
+def test_text_of_a_finding_is_escaped(word: str, language: str) -> None:
     shown = of_hosts(word)
     sample = {"component": {"kind": "host", "name": word or "n1"}, "cause": "failed_task", "severity": "failed", "message": word or "m", "hosts": [word],
               "evidence": [word], "next_step": word, "stage": word}
@@ -90,7 +90,7 @@ def test_no_text_of_a_finding_becomes_more_than_a_text(word: str, language: str)
 
 
 @pytest.mark.parametrize("word", EVIL)
-def test_a_text_is_shown_as_it_is(word: str) -> None:
+def test_text_is_shown_unchanged(word: str) -> None:
     """In a paragraph and in a cell of a table: what is seen is what was written, but for white space and what is not seen."""
     seen = re.sub("[\x00\u202e]", "\ufffd", " ".join(f"a {word} b {word}".split()))
     for page in (markdown.safe(f"a {word} b {word}"), f"| {markdown.safe(f'a {word} b {word}')} | c |\n| --- | --- |"):
