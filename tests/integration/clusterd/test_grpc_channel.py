@@ -1,4 +1,4 @@
-"""The channel over a real socket: plain, TLS, mutual TLS, and each way in which a server can fail, which ends in a sentence and never in a hang."""
+"""The channel over a real socket: plain, TLS, mutual TLS, and failures of the server, which end with a message and never hang."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def test_default_port() -> None:
 
 def test_keepalive_is_slower_than_the_limit_of_the_server() -> None:
     options = dict(_options(Server("x")))
-    assert options["grpc.keepalive_time_ms"] == 30000  # below 3000, ClusterD ends the connection
+    assert options["grpc.keepalive_time_ms"] == 30000  # ClusterD ends connections with less than 3000
     assert (options["grpc.max_receive_message_length"], options["grpc.max_send_message_length"]) == (8 << 20, 4 << 20)
 
 

@@ -1,4 +1,4 @@
-"""Reading the Kubernetes API over a real socket: kubeconfigs with every kind of credential, pages, and what is told when it refuses."""
+"""Reading the Kubernetes API over a real socket: kubeconfigs with all kinds of credentials, pages, and messages of refusals."""
 
 from __future__ import annotations
 

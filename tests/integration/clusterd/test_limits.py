@@ -1,4 +1,4 @@
-"""ClusterD's limits, and those of the nginx that its security guide puts before it: each ends in a sentence that names the limit, and never in a hang."""
+"""Limits of ClusterD and of the nginx proxy of its security guide: each ends with a message that names the limit, and never hangs."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_connection_above_the_limit(clusterd: Start, limits: Limits) -> None:
     error = refusal(one.address)
     assert (error.code, error.hint) == ("server_unreachable", f"does it run there, and has it no TLS in front? Or has it as many clients as it takes? {LIMITS}")
     with pytest.raises(HccnError, match="failed to connect"):
-        switch(one.address)  # nothing was sent, so nothing is unknown
+        switch(one.address)  # nothing was sent, so the result is not unknown
     assert one.calls == []
     for client in held:
         client.close()
@@ -66,7 +66,7 @@ def test_stream_above_the_limit_waits_until_the_deadline(clusterd: Start) -> Non
 
 @pytest.mark.parametrize(("size", "receives"), [(5 << 20, 4 << 20), (2 << 20, 1 << 20)])
 def test_request_that_is_too_large(clusterd: Start, size: int, receives: int) -> None:
-    """Refused here, or by a server that takes less."""
+    """Refused by the client, or by a server with a lower limit."""
     one = clusterd(World(limits=Limits(receive=receives)))
     with pytest.raises(HccnError, match="larger than max") as caught:
         switch(one.address, "j" * size)
@@ -81,11 +81,11 @@ def test_limits_of_a_proxy_before_clusterd() -> None:
             "rate_limited", f"what stands before ClusterD at {nginx.address} refuses: Received http2 header with status: 503")
         assert "20 requests a second and 20 connections, of all clients together" in error.hint
         with pytest.raises(HccnError, match="status: 503"):
-            switch(nginx.address)  # it was not passed on
-        assert nginx.asked == 2  # nothing is tried twice
+            switch(nginx.address)  # the proxy did not forward it
+        assert nginx.asked == 2  # no retries
     with Refuser(status(b"502")) as nginx:
         assert refusal(nginx.address).code == "server_unreachable"
-        assert switch(nginx.address).status == "unknown"  # ClusterD may have it
+        assert switch(nginx.address).status == "unknown"  # ClusterD may have received it
 
 
 def test_server_closes_the_connection_after_too_many_pings() -> None:

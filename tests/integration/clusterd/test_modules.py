@@ -1,4 +1,4 @@
-"""The modules as a playbook calls them, all in one run, over stand-ins of ClusterD and of the Kubernetes API; and the table of a job handed to rank_table."""
+"""All modules in one playbook with simulated ClusterD and Kubernetes API; the rank table of a job is passed to rank_table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SwitchNicTrack over a real socket: every refusal in the server's order, every text of a result, and what is not known when something breaks."""
+"""SwitchNicTrack over a real socket: all refusals in the order of the server, all texts of results, and results that are unknown after failures."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_lists_of_different_lengths(clusterd: Start) -> None:
 
 
 def test_empty_map_and_duplicates_are_accepted(clusterd: Start) -> None:
-    """What ClusterD does not refuse, and the product does."""
+    """ClusterD accepts these requests; the module refuses them."""
     one = clusterd(world())
     assert switched(one, {}).status == "finished"
     assert switched(one, {"node-1": [0, 0]}).status == "finished"

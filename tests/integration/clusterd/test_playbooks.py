@@ -1,4 +1,4 @@
-"""The playbooks nic_switch and switch_upgrade on two simulated A3 servers, over stand-ins of ClusterD and of the Kubernetes API."""
+"""The playbooks nic_switch and switch_upgrade on two simulated A3 servers, with simulated ClusterD and Kubernetes API."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class Site(NamedTuple):
         return json.loads(path.read_text()) if path.exists() else None
 
     def switched(self) -> list[tuple[str, bool]]:
-        """Jobs and directions of the switches since this was asked last."""
+        """Return the jobs and directions of the switches since the last call."""
         sent = [(request["jobID"], next(iter(request["nicOps"].values()))["op"][0]) for path, request in self.clusterd.calls if path == SWITCH]
         self.clusterd.calls.clear()
         return sent
@@ -129,7 +129,7 @@ def test_nic_switch_validates_before_it_switches(site: Site) -> None:
 
 
 def test_switch_upgrade_failover_and_switchback(site: Site) -> None:
-    # All or none, and nothing at all with --check.
+    # Either all jobs are switched or none, and none with --check.
     groups = site.api.objects["podgroups"]
     site.api.objects["podgroups"] = [groups[0], pod_group("b", "pause"), groups[2]]
     code, said = site.upgrade("--check")
@@ -137,7 +137,7 @@ def test_switch_upgrade_failover_and_switchback(site: Site) -> None:
     assert "Nothing was switched: b: nothing was switched: process-level recovery of the job is off: the PodGroup train/b-pg" in said
     assert (site.switched(), site.state) == ([], None)
 
-    # The first job fails: nobody knows what became of it, and the second is left alone.
+    # The first job fails with an unknown state, so the second is not switched.
     site.api.objects["podgroups"] = groups
     site.clusterd.world.jobs["uid-a"].result = "switch nic failed, report switch nic timeout"
     code, said = site.upgrade()
@@ -158,7 +158,7 @@ def test_switch_upgrade_failover_and_switchback(site: Site) -> None:
     assert site.switched() == [("uid-b", True)]
     assert (sorted(site.state["moved"]), "pending" in site.state) == (["uid-a", "uid-b"], False)
 
-    # After the upgrade one job has ended.
+    # One job has ended after the upgrade.
     site.api.objects["configmaps"][0] = summary("a", server("node-1", *range(16)), status="complete")
     code, said = site.upgrade(switch_upgrade_direction="switchback")
     assert code == 0, said
@@ -213,7 +213,7 @@ def test_job_of_a_killed_module_stays_pending(site: Site, monkeypatch: pytest.Mo
 
 
 def test_switch_upgrade_stops_if_another_run_has_started(site: Site) -> None:
-    """That run wrote the state while this one looked whether its jobs can be switched."""
+    """The other run writes the state while this one validates its jobs."""
     others = {"leaf": "leaf-1", "moved": {}, "pending": {"job_id": "uid-a", "name": "a", "namespace": "train", "nics": [], "direction": "failover"}}
     answer, path = site.api.answer, site.folder / ".hccn.cluster/switch_upgrade.json"
 

@@ -1,4 +1,4 @@
-"""A job's rank table over gRPC: every habit of ClusterD that a subscriber meets, over a real socket."""
+"""The rank table of a job over gRPC and a real socket: the behavior of ClusterD towards subscribers."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_the_first_table_takes_two_seconds(clusterd: Start) -> None:
 
 
 def test_table_that_is_complete_later_arrives_with_the_second_attempt(clusterd: Start) -> None:
-    """ClusterD tries twice after a subscription; later ones need an event."""
+    """ClusterD makes two attempts after a subscription and later ones after events."""
     one = clusterd(world(first_push=0.3, text=""))
     threading.Timer(0.6, setattr, (one.world.jobs["job-1"], "table", FIRST)).start()
     heard = subscribe(one, seconds=8)
@@ -133,7 +133,7 @@ def test_preemption_after_a_table_is_reported(clusterd: Start) -> None:
 
 
 def test_subscription_ends_the_stream_of_the_previous_client(clusterd: Start) -> None:
-    """Why the module asks for confirm."""
+    """The module requires ``confirm`` for this reason."""
     one = clusterd(world(first_push=1))
     ended = threading.Event()
 
@@ -169,7 +169,7 @@ def test_duplicates_with_renumbered_groups_are_dropped(clusterd: Start) -> None:
 
 
 def test_each_message_goes_to_one_of_two_subscribers(clusterd: Start) -> None:
-    """Each goes to one of them only: what makes a second look unreliable."""
+    """A second subscriber therefore misses messages."""
     one = clusterd(world(first_push=30))
     got: list[str] = []
 
@@ -199,7 +199,7 @@ PARAMS = {"source": "grpc", "tls": False, "ca_cert": None, "client_cert": None, 
 
 
 def test_table_is_validated(clusterd: Start) -> None:
-    """Two instances in one pod: MindIE-Motor refuses that."""
+    """MindIE-Motor refuses two instances in one pod."""
     result = rank_table_info.read({**PARAMS, "server": clusterd(world()).address}, check_mode=False)
     assert result["failed"] is True
     assert result["msg"].startswith("the rank table has problems: ")

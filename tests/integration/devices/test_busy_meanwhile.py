@@ -1,4 +1,4 @@
-"""A job that starts on an NPU while a module works: the NPU is asked about right before its first set, and left alone."""
+"""A job that starts on an NPU while a module works: the module checks for jobs right before the first change of an NPU and skips busy ones."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_device_network_checks_for_jobs_before_the_first_change_of_each_device(h
 
 
 def test_started_changes_of_a_device_are_completed(host: Path) -> None:
-    """A job that starts between two sets of one device has met the change already."""
+    """A job that starts between two changes of a device is already affected, so the changes are completed."""
     set_state_after(host, 1, JOB, matching="-i 1 -ip -s")
     wanted = {"id": 1, "address": "10.78.9.21", "netmask": "255.255.0.0", "mtu": 4200}
     result = call_module("device_network", {**tools(host), "config": [wanted]})

@@ -1,4 +1,4 @@
-"""hccn.conf on a full disk, damaged by a write that was cut off, and locked by somebody else."""
+"""hccn.conf on a full disk, damaged by an interrupted write, and locked by another process."""
 
 from __future__ import annotations
 

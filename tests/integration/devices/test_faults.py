@@ -1,4 +1,4 @@
-"""Every fault that the simulator knows by name, through Ansible: what is said, what the other devices give, that nothing is half changed or left running.
+"""All named faults of the simulator, through Ansible: messages, results of the other devices, no partial changes and no remaining processes.
 
 The words of the faults are those of tests/simulator/README.md. Each test fails when its fault is not injected.
 """
@@ -30,7 +30,7 @@ OFF, ON = {"enabled": False, "persistent": False}, {"enabled": True, "persistent
 
 
 class Host:
-    """A simulated host of three devices with TLS off, whose hccn.conf says so."""
+    """A simulated host with three devices, TLS off on the devices and in hccn.conf."""
 
     def __init__(self, root: Path) -> None:
         self.root = node(root, "--address-template", "10.78.9.1{device}", "--netmask", "255.255.0.0", "--switch-address", "10.78.0.1",
@@ -46,7 +46,7 @@ class Host:
         return self.conf.read_bytes() == self.before
 
     def switches(self) -> str:
-        """TLS of the devices themselves."""
+        """Return the TLS flags of the devices."""
         state = Node(str(self.root)).state
         return "".join(state.get(device, "tls") for device in DEVICES)
 
@@ -60,7 +60,7 @@ class Host:
         return call_module("hccn_conf", {**tools(self.root), "settings": {"mtu": 4200}, **options})
 
     def left(self) -> list[str]:
-        """Processes that know of this host: by their command line or their environment."""
+        """Return the processes that have this host in their command line or environment."""
         found = []
         for folder in Path("/proc").glob("[0-9]*"):
             try:
@@ -84,7 +84,7 @@ def host(tmp_path: Path) -> Iterator[Host]:
 
 
 def errors(result: dict[str, Any]) -> list[tuple[str, str]]:
-    """(code, message) of each device, empty texts for one without error."""
+    """Return (code, message) of each device, empty texts if it has no error."""
     return [(device["errors"][0]["code"], device["errors"][0]["message"]) if device["errors"] else ("", "") for device in result["devices"]]
 
 
@@ -213,7 +213,7 @@ def test_file_that_the_tool_cannot_write(host: Host) -> None:
 
 
 def without_override() -> None:
-    """Takes away, for this thread and its children, root's right to write what may not be written. Others do not have it."""
+    """Drop the capability of root to write unwritable files, for this thread and its children. Other users do not have it."""
     ctypes.CDLL(None).prctl(PR_CAPBSET_DROP, CAP_DAC_OVERRIDE, 0, 0, 0)
 
 

@@ -1,4 +1,4 @@
-"""device_network as Ansible runs it, on a simulated node."""
+"""device_network as Ansible runs it, on a simulated host."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""device_info, device_tls and hccn_conf as Ansible runs them, on a simulated node."""
+"""device_info, device_tls and hccn_conf as Ansible runs them, on a simulated host."""
 
 from __future__ import annotations
 

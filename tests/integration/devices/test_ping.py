@@ -1,4 +1,4 @@
-"""device_ping as Ansible runs it, between two simulated nodes."""
+"""device_ping as Ansible runs it, between two simulated hosts."""
 
 from __future__ import annotations
 

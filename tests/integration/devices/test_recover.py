@@ -1,4 +1,4 @@
-"""hccn_conf with recover as Ansible runs it, on a simulated node."""
+"""hccn_conf with recover as Ansible runs it, on a simulated host."""
 
 from __future__ import annotations
 

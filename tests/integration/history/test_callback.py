@@ -1,4 +1,4 @@
-"""The callback hccn.cluster.results in real runs: what is kept, and that it never disturbs a play."""
+"""The callback hccn.cluster.results in real runs: the records that it keeps; it never disturbs a play."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SCHEMA = "schema: hccn.cluster/measurement/1"
 
 
 def record(name: str, *more: str) -> str:
-    """A record as YAML of one line."""
+    """Return a record as YAML on one line."""
     return "{" + ", ".join((SCHEMA, f"id: '{name}'", *more)) + "}"
 
 
@@ -90,7 +90,7 @@ N1 = '"schema": "hccn.cluster/measurement/1"'
 
 
 def of(host: str) -> dict[str, list[str]]:
-    """What each task leaves of a host."""
+    """Return the lines that each task adds for a host."""
     source = f'"source": {{"host": "{host}"}}'
     return {
         "Look": [
@@ -310,7 +310,7 @@ def test_deeply_nested_record_costs_no_other_result(tmp_path: Path) -> None:
 
 
 def test_long_text_is_examined_once(tmp_path: Path) -> None:
-    """160,000 characters, in which every place might begin a secret: the play is not held up, and its history is bounded."""
+    """160,000 characters, any of which may start a secret, do not delay the play, and the history stays small."""
     text = "a-" * 40_000 + "basic " + "a." * 40_000
     tasks = "- fail: {msg: " + text + "}\n  ignore_errors: true\n" + f"- measure: {{measurements: [{record('a', 'tool: {name: ' + text + '}')}]}}\n"
     done = play(tmp_path, tasks)
@@ -342,7 +342,7 @@ def test_killed_run_is_readable_up_to_its_last_finished_task(tmp_path: Path) -> 
         process.kill()
         process.wait(DEADLINE)
         if waiting.exists():
-            # The worker outlives its parent; it is ended by the id it told.
+            # The worker outlives its parent. Its pid is in the file.
             os.kill(int(waiting.read_text()), signal.SIGKILL)
     (path,) = files(tmp_path)
     assert path.name.endswith(".jsonl.part")
@@ -354,7 +354,7 @@ def test_killed_run_is_readable_up_to_its_last_finished_task(tmp_path: Path) -> 
 
 
 def reasons(done: subprocess.CompletedProcess[str]) -> list[str]:
-    """Why the callback gave up, once for each warning, without spaces: ansible-core before 2.19 breaks lines anywhere."""
+    """Return the reasons in the warnings of the callback, without spaces, since ansible-core before 2.19 breaks lines anywhere."""
     return re.findall(r"hccn\.cluster\.resultskeepsnothingmoreofthisrun:/\S+?\.jsonl\.part:(\w+)\.Makeroom", re.sub(r"\s", "", done.stderr))
 
 

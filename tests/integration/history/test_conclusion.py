@@ -1,4 +1,4 @@
-"""What the callback keeps of conclusions: every one that the controller makes, and none of a host."""
+"""The callback records all conclusions of the controller and none of a host."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CONCLUDE = "hccn.cluster.conclude"
 
 
 class Callback(results.CallbackModule):
-    """Without Ansible's settings around it."""
+    """The callback without the settings of Ansible."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__()
@@ -40,7 +40,7 @@ def result(host: str, action: str, *findings: made.Finding) -> Any:
 
 @pytest.fixture
 def callback(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    for name in ("FILE", "DIR", "PATH"):  # the callback sets these in the process; whatever they are, they are put back
+    for name in ("FILE", "DIR", "PATH"):  # the callback sets these variables; monkeypatch restores them
         monkeypatch.setenv(f"HCCN_RESULTS_{name}", "")
     begun = Callback(tmp_path)
     begun.v2_playbook_on_start(SimpleNamespace(_file_name="site.yml"))

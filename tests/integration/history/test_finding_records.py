@@ -1,4 +1,4 @@
-"""Findings and conclusions as records: of the published schema, whatever their cause, kind and severity."""
+"""Records of findings and conclusions match the published schema for all causes, kinds and severities."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The action hccn.cluster.history_info and pinned baselines in real plays, over a history of made-up nights."""
+"""The action hccn.cluster.history_info and pinned baselines in real plays, with a generated history of ten nights."""
 
 from __future__ import annotations
 

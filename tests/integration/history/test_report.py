@@ -75,7 +75,7 @@ def test_another_run_is_not_reported_if_this_one_has_no_history(tmp_path: Path) 
         fill(tmp_path / "history")
         done = play(tmp_path, f"{MEASURE}- hccn.cluster.report: {{path: {tmp_path}/page.html}}\n")
         assert "Nothing of this run is in the history: " in failed(done) and "No space left on device" in failed(done)
-        assert [path.name.split("-")[1] for path in files(tmp_path) if path.name != "of-others"] == ["earlier.jsonl"]
+        assert [path.name.split("-")[1] for path in files(tmp_path) if path.name != "filler"] == ["earlier.jsonl"]
     assert not (tmp_path / "page.html").exists()
 
 

@@ -1,4 +1,4 @@
-"""The store under stress and in whole plays: kills, full and read-only disks, secrets, old runs, a host that keeps the results."""
+"""The history under stress and in whole plays: kills, full and read-only disks, secrets, old runs, a results host."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ writer.finish({"end": True})
 
 
 def killed_writers(folder: Path, count: int, records: int, seed: int) -> tuple[set[str], list[reader.Run]]:
-    """What ``count`` writers of one folder were told is on the disk, while half of them are killed, and what is read back."""
+    """Run ``count`` writers in one folder and kill half of them. Return the acknowledged ids and the runs that are read back."""
     env = {**os.environ, "PYTHONPATH": str(ROOT / "collections")}
     logs = [folder / f"log{number}" for number in range(count)]
     history = folder / "history"
@@ -54,16 +54,16 @@ def killed_writers(folder: Path, count: int, records: int, seed: int) -> tuple[s
                 writer.send_signal(signal.SIGKILL)
         time.sleep(0.002)
     assert [writer.returncode for writer in writers].count(-signal.SIGKILL) >= 1
-    told = {identity for log in logs if log.exists() for identity in log.read_text().splitlines()}
-    return told, [reader.read(entry) for entry in reader.runs(history)]
+    acknowledged = {identity for log in logs if log.exists() for identity in log.read_text().splitlines()}
+    return acknowledged, [reader.read(entry) for entry in reader.runs(history)]
 
 
 def test_acknowledged_records_are_read_back_after_kills(tmp_path: Path) -> None:
     """make bench does the same with 1,000 records of each writer."""
-    told, runs = killed_writers(tmp_path, 16, 120, seed=1)
+    acknowledged, runs = killed_writers(tmp_path, 16, 120, seed=1)
     kept = [record["id"] for run in runs for record in run.records]
     assert len(runs) == 16 and len({run.header["run_id"] for run in runs}) == 16
-    assert told - set(kept) == set()
+    assert acknowledged - set(kept) == set()
     assert len(kept) == len(set(kept))
     assert all(run.complete is not run.file.part for run in runs)
     assert sum(run.bad_lines for run in runs) <= 16
@@ -124,7 +124,7 @@ def secret_play() -> str:
 
 @pytest.fixture(scope="module")
 def planted(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A play with secrets everywhere, on a history that holds an old run."""
+    """The folder of a play with secrets in all sources, with a history that has an old run."""
     folder = tmp_path_factory.mktemp("planted")
     (folder / "password").write_text("pw")
     unlock = ["--vault-password-file", str(folder / "password")]

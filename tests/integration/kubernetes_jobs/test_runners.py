@@ -1,4 +1,4 @@
-"""The fabric check from pods: the manifests are printed everywhere; the whole way over a stand-in of the API server, simulated nodes for pods."""
+"""The fabric check in pods: manifests and, if kubernetes.core is installed, whole runs with a simulated API server and simulated hosts as pods."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def nodes(tmp_path: Path) -> Iterator[Nodes]:
 
 
 def checked(cluster: Cluster, nodes: Nodes, tmp_path: Path) -> tuple[subprocess.CompletedProcess[str], dict[str, str], set[str]]:
-    """The run, the class of each host, and the pods that were worked in. The nodes' tools lie in folders of their own, and all pods have one address."""
+    """Run the check. Return the process, the class of each host, and the pods that were used. All pods have the same address, each with a tool of its host."""
     hosts = {name: {"check_fabric_node": f"node-{name}", "check_fabric_control_port": port, "check_fabric_state_dir": f"{nodes.root(name)}/runs",
                     "root_of_test": nodes.root(name), "ansible_host": "192.0.2.1"} for name, port in nodes.ports.items()}
     done = play(tmp_path, hosts, check_fabric_kubeconfig=cluster.kubeconfig(), check_fabric_server_start_delay=0.3, check_fabric_iterations=500,

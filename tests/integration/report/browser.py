@@ -1,4 +1,4 @@
-"""A headless Chromium, spoken to over its DevTools pipe: nothing but the browser itself is needed, and no port is opened."""
+"""Control a headless Chromium over its DevTools pipe, without other programs and without an open port."""
 
 from __future__ import annotations
 
@@ -27,22 +27,22 @@ OPTIONS = ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", 
 
 
 def program() -> str | None:
-    """The browser of this machine: HCCN_CHROMIUM, else one in PATH."""
+    """Return the path of the browser: HCCN_CHROMIUM, or else one in PATH."""
     return next(filter(None, map(shutil.which, filter(None, (os.environ.get("HCCN_CHROMIUM"), *PROGRAMS)))), None)
 
 
 def install() -> None:
-    """Installs one where there is none. Raises Unavailable with one sentence."""
+    """Install a browser if there is none. Raise Unavailable with a message."""
     if program() is None:
         packages.ensure({"chromium": "chromium"}, "the page")
 
 
 class Failed(Exception):
-    """The browser did not do what it was told."""
+    """A command of the browser failed."""
 
 
 class Browser:
-    """One page at a time. ``requests`` are the addresses that the page asked for."""
+    """A browser with one page. ``requests``: the addresses that the page requested."""
 
     def __init__(self, process: subprocess.Popen[bytes], out: int, back: int) -> None:
         self._process, self._out, self._back = process, out, back
@@ -58,7 +58,7 @@ class Browser:
             self.call(f"{domain}.enable")
 
     def call(self, method: str, **params: Any) -> dict[str, Any]:
-        """One command and its answer."""
+        """Send a command and return the answer."""
         self._number += 1
         message = {"id": self._number, "method": method, "params": params, **({"sessionId": self._session} if self._session else {})}
         os.write(self._out, json.dumps(message).encode() + b"\0")
@@ -99,7 +99,7 @@ class Browser:
             self._next(end)
 
     def screen(self, width: int, height: int, dark: bool = False, media: str = "") -> None:
-        """Size of the window, the reader's colours, and ``print`` for paper."""
+        """Set the size of the window, the preferred colors, and the medium, such as ``print``."""
         self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
         self.call("Emulation.setEmulatedMedia", media=media, features=[{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}])
 
@@ -107,7 +107,7 @@ class Browser:
         self.call("Emulation.setScriptExecutionDisabled", value=not on)
 
     def open(self, path: Path) -> float:
-        """Shows a file; the seconds until it is loaded and painted."""
+        """Show a file. Return the seconds until it is loaded and painted."""
         self._seen.clear()
         self.requests.clear()
         self.errors.clear()
@@ -118,7 +118,7 @@ class Browser:
         return time.perf_counter() - start
 
     def value(self, expression: str) -> Any:
-        """What JavaScript says, also on a page whose own scripts are off."""
+        """Evaluate JavaScript, even if scripts of the page are disabled."""
         answer = self.call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
         if "exceptionDetails" in answer:
             raise Failed(str(answer["exceptionDetails"].get("exception", {}).get("description", answer["exceptionDetails"])))
@@ -132,7 +132,7 @@ class Browser:
             self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
 
     def until(self, expression: str) -> Any:
-        """Its value as soon as it is true."""
+        """Wait until the expression is true and return its value."""
         end = time.monotonic() + DEADLINE
         while not (found := self.value(expression)):
             if time.monotonic() > end:
@@ -141,19 +141,19 @@ class Browser:
         return found
 
     def pixel(self, x: int, y: int) -> tuple[int, int, int]:
-        """The colour of one pixel of the screen: red, green, blue."""
+        """Return the color of a pixel of the screen: red, green, blue."""
         left, top = self.value("[scrollX, scrollY]")
         clip = {"x": left + x, "y": top + y, "width": 1, "height": 1, "scale": 1}
         return _only_pixel(base64.b64decode(self.call("Page.captureScreenshot", format="png", clip=clip)["data"]))
 
     def picture(self, whole: bool = False) -> bytes:
-        """A screenshot as PNG."""
+        """Return a screenshot as PNG."""
         return base64.b64decode(self.call("Page.captureScreenshot", format="png", captureBeyondViewport=whole)["data"])
 
 
 @contextmanager
 def browser(folder: Path) -> Iterator[Browser]:
-    """A browser with a profile of its own in ``folder``. Raises Failed where there is none."""
+    """Start a browser with a new profile in ``folder``. Raise Failed if there is none."""
     found = program()
     if found is None:
         raise Failed("no Chromium in PATH")
@@ -176,7 +176,7 @@ def browser(folder: Path) -> Iterator[Browser]:
         os.close(out)
         os.close(back)
         try:
-            process.wait(10)  # it ends when its pipe does
+            process.wait(10)  # the browser ends when its pipe is closed
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait(10)
@@ -184,7 +184,7 @@ def browser(folder: Path) -> Iterator[Browser]:
 
 @contextmanager
 def browser_or_skip(folder: Path) -> Iterator[Browser]:
-    """As browser; where there is none, and none can be installed, the test is skipped."""
+    """Start a browser, or skip the test if there is none and none can be installed."""
     try:
         install()
     except Unavailable as reason:
@@ -194,7 +194,7 @@ def browser_or_skip(folder: Path) -> Iterator[Browser]:
 
 
 def _only_pixel(content: bytes) -> tuple[int, int, int]:
-    """Of an 8-bit RGB or RGBA PNG of one pixel, which no filter changes."""
+    """Return the color of an 8-bit RGB or RGBA PNG with one pixel, which needs no filter."""
     place, body = 8, b""
     while place < len(content):
         length, name = struct.unpack_from(">I4s", content, place)

@@ -1,4 +1,4 @@
-"""Pages of made-up clusters with a slow sender, a dead host, a host that was left out and a slow path, and of their past."""
+"""Reports of generated clusters with a slow sender, a dead host, an excluded host and a slow path, with earlier runs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ansible_collections.hccn.cluster.plugins.plugin_utils._report import html, 
 
 SCHEMA = "hccn.cluster/measurement/1"
 SLOW, OF_A_LEAF = 16, 8
-"""Place of the slow sender, and hosts of a leaf; leaf 1 to leaf 3 is slow."""
+"""Index of the slow sender, and hosts of a leaf; the path from leaf 1 to leaf 3 is slow."""
 
 
 def hosts(count: int) -> list[str]:
@@ -25,7 +25,7 @@ def hosts(count: int) -> list[str]:
 
 
 def dead(count: int) -> int:
-    """Place of the host with which every pair fails."""
+    """Return the index of the host with which all pairs fail."""
     return count - 5
 
 
@@ -50,7 +50,7 @@ def rows(count: int, devices: int, seed: int) -> list[dict[str, Any]]:
 
 
 def plan(count: int, devices: int) -> dict[str, Any]:
-    """Every pair of those that were not left out."""
+    """Return all pairs of hosts that are not excluded."""
     given = [{"host": name, "control_address": name, "control_port": 18514, "leaf": f"leaf{place // OF_A_LEAF}", "super_pod": place // 64,
               "devices": [{"id": device, "address": f"10.{device}.{place // 250}.{place % 250 + 1}"} for device in range(devices)]}
              for place, name in enumerate(hosts(count)) if place != count - 9]
@@ -60,7 +60,7 @@ def plan(count: int, devices: int) -> dict[str, Any]:
 
 
 def beside(count: int) -> list[dict[str, Any]]:
-    """Verdicts, devices, a collective and a latency."""
+    """Return verdicts, devices, a collective and a latency."""
     names = hosts(count)
     classes = {SLOW: "slow", dead(count): "failed", count - 9: "not_measured"}
     found: list[dict[str, Any]] = []
@@ -93,7 +93,7 @@ def beside(count: int) -> list[dict[str, Any]]:
 
 
 def conclusion(count: int) -> list[dict[str, Any]]:
-    """Findings of all severities, some of many hosts, and the conclusion."""
+    """Return findings of all severities, some of many hosts, and the conclusion."""
     names = hosts(count)
     slow, failed, out = names[SLOW], names[dead(count)], names[count - 9]
     found = [
@@ -123,7 +123,7 @@ def run(records: list[dict[str, Any]], night: int = 20) -> Run:
 
 
 def past(now: Run) -> query.Past:
-    """Six good nights of a smaller cluster with the same names before ``now``."""
+    """Write six good runs of a smaller cluster with the same host names before ``now``."""
     earlier = [summarise(run([*rows(18, 2, night), *beside(18)], night)) for night in range(19, 13, -1)]
     known = baseline.normals(earlier)
     summary = summarise(now)

@@ -1,4 +1,4 @@
-"""The page as a person sees it, in headless Chromium: large and small screens, light and dark, both languages, with and without its script."""
+"""The report in headless Chromium: large and small screens, light and dark, both languages, with and without JavaScript."""
 
 from __future__ import annotations
 
@@ -156,7 +156,7 @@ def test_page_loads_nothing_from_the_network(browser: chromium.Browser, page: st
 
 
 def cell(browser: chromium.Browser, row: int, column: int, plot: int = 0) -> tuple[int, int]:
-    """Scrolls a map into view; the middle of one of its cells on the screen."""
+    """Scroll a map into view and return the center of one of its cells on the screen."""
     left, top, width, height, rows, columns = browser.value(
         f"(() => {{ const e = document.querySelectorAll('.cells')[{plot}]; e.scrollIntoView({{block: 'center'}}); const b = e.getBoundingClientRect(); "
         "const s = e.parentElement.style; return [b.x, b.y, b.width, b.height, Number(s.getPropertyValue('--r')), Number(s.getPropertyValue('--c'))]; })()")

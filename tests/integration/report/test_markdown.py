@@ -1,4 +1,4 @@
-"""The page as Markdown, through a real renderer: no text of a host becomes a link, an image, a mention, a formula, a list or HTML."""
+"""The report as Markdown in a real renderer: no text of a host becomes a link, an image, a mention, a formula, a list or HTML."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from markdown_it import MarkdownIt
 
 RENDERER = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
 OURS = {"text", "text_special", "code_inline", "strong_open", "strong_close"}
-"""What the inline parts of a page are made of, beside <br>."""
+"""The inline elements of a report, besides <br>."""
 BLOCKS = {"heading_open", "heading_close", "paragraph_open", "paragraph_close", "inline", "bullet_list_open", "bullet_list_close", "list_item_open",
           "list_item_close"} | {f"{part}_{side}" for part in ("table", "thead", "tbody", "tr", "th", "td") for side in ("open", "close")}
 MADE_OF_TEXT = [re.compile(pattern) for pattern in (
@@ -24,7 +24,7 @@ MADE_OF_TEXT = [re.compile(pattern) for pattern in (
     r":(?=[\w+-]*[a-z+])[\w+-]+:", r"\$",
     # GitLab: requests, milestones, epics, labels, snippets, alerts
     r"[!%&~^][\w\"]",
-    # markdown-it's linkify, as chats have it
+    # linkify of markdown-it, as in chat clients
     r"(?i)\b[\w-]+\.(com|org|net|io|cn|example)\b")]
 EVIL = ["https://a.example/x", "www.a.example", "a@b.example", "@everyone", "@user", "#1", "!1", "org/repo#1", "GH-7", "594b89506ba876ec", ":x:", ":+1:", "$a$",
         "$$", "%3", "~bug", "~\"a b\"", "&1", "&lt;", "&#64;user", "<b>", "</td>", "<!--", "-->", "<script>", "<https://a.example>", "![a](b)", "[a](b)",
@@ -34,7 +34,7 @@ TEXTS = st.lists(st.one_of(st.sampled_from(EVIL), st.text(max_size=4)), max_size
 
 
 def texts(page: str) -> Iterator[str]:
-    """What stands between code and markup, as those see it who look for references."""
+    """Return the texts between code and markup, in which renderers search for references."""
     for block in RENDERER.parse(page):
         assert block.type in BLOCKS, block
         found = [""]
@@ -48,7 +48,7 @@ def texts(page: str) -> Iterator[str]:
 
 
 def of_hosts(word: str) -> Run:
-    """A run with the same text wherever a host chooses one."""
+    """Return a run with the same text in all fields that a host controls."""
     common = {"schema": "hccn.cluster/measurement/1", "status": "failed", "source": {"host": word, "device": word, "address": word},
               "target": {"host": word + "2", "device": 1}, "tool": {"name": word, "version": word}, "operation": word, "measure": "bandwidth",
               "error": {"code": word, "message": word, "hint": word}, "context": {"product": word, "firmware": word, "leaf": word, "rail": 0}}
@@ -91,7 +91,7 @@ def test_text_of_a_finding_is_escaped(word: str, language: str) -> None:
 
 @pytest.mark.parametrize("word", EVIL)
 def test_text_is_shown_unchanged(word: str) -> None:
-    """In a paragraph and in a cell of a table: what is seen is what was written, but for white space and what is not seen."""
+    """Paragraphs and table cells show the text unchanged, except for whitespace and invisible characters."""
     seen = re.sub("[\x00\u202e]", "\ufffd", " ".join(f"a {word} b {word}".split()))
     for page in (markdown.safe(f"a {word} b {word}"), f"| {markdown.safe(f'a {word} b {word}')} | c |\n| --- | --- |"):
         first = next(token for token in RENDERER.parse(page) if token.type == "inline")

@@ -1,4 +1,4 @@
-"""Faults of a fabric, drawn from a seed: what is broken, and so what the check has to say. The playbook knows nothing of it."""
+"""Random faults of a fabric, generated from a seed, and the findings that the check must report."""
 
 from __future__ import annotations
 
@@ -9,29 +9,29 @@ from tests.lab.testbed import Lab
 
 HOSTS, NPUS, LEAF_SIZE, LINK_RATE = 16, 8, 4, "200mbit"
 SLOW_MBIT = (20, 80)
-"""A port's rate where it is slow."""
+"""Range of rates of a slow port."""
 UPLINK_MBIT = (40, 80)
-"""Of a leaf's links to the others, which 32 NPUs share: less than one of them could have, should the machine be too busy for two tests at once."""
+"""Range of rates of the slow uplinks of a leaf, which 32 NPUs share. They are below the rate of one NPU, in case a busy machine runs one test at a time."""
 PLANS = {"quick": 14, "leaves": 4, "full": 2}
-"""How often each is drawn."""
+"""Weights of the plans."""
 
 SLOW_NPU, SLOW_HOST, DEAD, HUNG, SLOW_UPLINK = "slow npu", "slow host", "dead host", "hung host", "slow uplink"
 AFTER_START = (DEAD, HUNG)
-"""What happens while the host measures; the others are there from the beginning."""
+"""Faults that occur during the measurement; the others exist from the start."""
 LOST = "failed or unreachable"
-"""By what its partners saw of it, and by what Ansible did: both name it."""
+"""The class depends on whether its partners or Ansible noticed the fault first; both name the host."""
 
 
 @dataclass(frozen=True)
 class Fault:
-    """``target``: a host, or ``leaf:2``. ``npu`` where it is of one; ``mbit`` where it is slow."""
+    """``target``: a host, or a leaf such as ``leaf:2``. ``npu``: None for a whole host or leaf. ``mbit``: the rate of a slow target."""
 
     kind: str
     target: str
     npu: int | None = None
     mbit: int = 0
 
-    def strike(self, lab: Lab) -> None:
+    def inject(self, lab: Lab) -> None:
         if self.kind in AFTER_START:
             lab.fault(self.target, "kill" if self.kind == DEAD else "pause")
         else:
@@ -45,9 +45,9 @@ class Drawn:
     faults: tuple[Fault, ...]
     classes: dict[str, str] = field(default_factory=dict)
     named: dict[str, str] = field(default_factory=dict)
-    """How the sentence about each slow host begins."""
+    """The beginning of the message about each slow host."""
     fabric: tuple[str, ...] = ()
-    """The components of the fabric that must be named."""
+    """The components of the fabric that the check must name."""
 
 
 def draw(seed: int) -> Drawn:

@@ -1,4 +1,4 @@
-"""SIGKILL in the middle of a check: of a runner, of a guard, of the controller. Nothing is left, seen from outside, and the rest is measured later."""
+"""SIGKILL during a check, for a runner, a guard and the controller: no process is left, and a later run measures the missing pairs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.lab import testbed
-from tests.lab.fabric_faults.check import check, classes_of, is_testing, records, in_hand, verdicts
+from tests.lab.fabric_faults.check import check, classes_of, is_testing, records, unreset_tests, verdicts
 from tests.lab.fault_matrix.play import Play, until_nothing_is_left
 from tests.lib.project import skip
 from tests.lab.testbed import Lab, Unavailable
@@ -27,7 +27,7 @@ TEST_SECONDS = 3.0
 
 @pytest.fixture(scope="module")
 def lab() -> Iterator[Lab]:
-    """Tests take their time here, and each host has a CPU with a governor."""
+    """A lab whose tests take three seconds and whose hosts have a CPU with a governor."""
     try:
         with testbed.lab(HOSTS, npus=NPUS, link_rate="50mbit") as up:
             for name in up.hosts:
@@ -41,7 +41,7 @@ def lab() -> Iterator[Lab]:
 
 
 def started(lab: Lab, folder: Path, **variables: Any) -> Play:
-    """A check in the middle: a test runs on node2, for whose time the governor is raised."""
+    """Start a check and wait until a test runs on node2, with the governor set to performance."""
     play = check(lab, folder, **{**OPTIONS, **variables})
     play.wait_for("a test on node2", lambda: is_testing(lab, "node2"))
     assert lab.path("node2", GOVERNOR).read_text() == "performance"
@@ -49,23 +49,23 @@ def started(lab: Lab, folder: Path, **variables: Any) -> Play:
 
 
 def journal(lab: Lab, name: str, kind: str) -> dict[str, Any]:
-    """The line ``start`` or ``end`` of the host's newest run."""
+    """Return the line ``start`` or ``end`` of the newest run of the host."""
     newest = max(lab.path(name, RUNS).glob("*/journal.jsonl"), key=lambda path: path.stat().st_ctime)
     return next(line for line in map(json.loads, newest.read_text().splitlines()) if line["type"] == kind)
 
 
-def kill(lab: Lab, name: str, who: str) -> None:
-    """``pid`` is the runner, ``guard`` its guard; the host numbers its processes itself."""
-    lab.exec(name, ["kill", "-9", str(journal(lab, name, "start")[who])], check=True)
+def kill(lab: Lab, name: str, process: str) -> None:
+    """Kill the runner (``pid``) or its guard (``guard``) in the pid namespace of the host."""
+    lab.exec(name, ["kill", "-9", str(journal(lab, name, "start")[process])], check=True)
 
 
 def as_before(lab: Lab, *plays: Play) -> None:
     assert until_nothing_is_left(lab, *plays) == {}
-    assert {name: in_hand(lab, name) for name in lab.hosts} == {name: [] for name in lab.hosts}
+    assert {name: unreset_tests(lab, name) for name in lab.hosts} == {name: [] for name in lab.hosts}
     assert {name: lab.path(name, GOVERNOR).read_text().strip() for name in lab.hosts} == dict.fromkeys(lab.hosts, "powersave")
 
 
-def test_a_runner_and_a_guard_and_the_rest_later(lab: Lab, tmp_path: Path) -> None:
+def test_killed_runner_and_guard_and_resume(lab: Lab, tmp_path: Path) -> None:
     play = started(lab, tmp_path / "first")
     kill(lab, "node2", "pid")
     kill(lab, "node3", "guard")
@@ -87,8 +87,8 @@ def test_a_runner_and_a_guard_and_the_rest_later(lab: Lab, tmp_path: Path) -> No
     as_before(lab, again)
 
 
-def test_the_controller(lab: Lab, tmp_path: Path) -> None:
-    """The hosts finish by themselves what they have begun; the next check takes it over."""
+def test_killed_controller_and_resume(lab: Lab, tmp_path: Path) -> None:
+    """The hosts complete their measurements, and the next check uses them."""
     play = started(lab, tmp_path / "first")
     play.signal(signal.SIGKILL)
     assert play.end() == -9

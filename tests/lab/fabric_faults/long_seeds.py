@@ -1,6 +1,6 @@
-"""Sixteen hosts of eight NPUs on four leaves, with faults that a seed has drawn: each must be found, and nobody else blamed.
+"""Sixteen hosts with eight NPUs on four leaves and random faults: the check must find all of them and nothing else.
 
-HCCN_SEEDS tells which seeds, ``0-19`` or ``3,7``; `make fabric-seeds` runs 0 to 19.
+HCCN_SEEDS selects the seeds, ``0-19`` or ``3,7``; `make fabric-seeds` runs 0 to 19.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.lab import testbed
-from tests.lab.fabric_faults.check import check, classes_of, components, is_testing, in_hand, verdicts
+from tests.lab.fabric_faults.check import check, classes_of, components, is_testing, unreset_tests, verdicts
 from tests.lab.fabric_faults.drawn import AFTER_START, HOSTS, LEAF_SIZE, LINK_RATE, LOST, NPUS, Drawn, Fault, draw
 from tests.lab.fault_matrix.play import Play, until_nothing_is_left
 from tests.lib.project import skip
@@ -29,7 +29,7 @@ def seeds(text: str) -> list[int]:
     return found
 
 
-def test_the_seeds_draw_every_kind_of_fault() -> None:
+def test_seeds_generate_all_kinds_of_faults() -> None:
     drawn = [draw(seed) for seed in range(20)]
     assert {fault.kind for one in drawn for fault in one.faults} == {"slow npu", "slow host", "dead host", "hung host", "slow uplink"}
     assert {one.plan for one in drawn} == {"quick", "leaves", "full"}
@@ -37,13 +37,13 @@ def test_the_seeds_draw_every_kind_of_fault() -> None:
     assert all(Counter(one.classes.values())["good"] >= HOSTS - 3 for one in drawn)
 
 
-def test_a_seed_draws_the_same_again() -> None:
+def test_seed_is_reproducible() -> None:
     assert draw(8) == draw(8)
     assert draw(8).faults == (Fault("slow npu", "node2", 2, 35), Fault("hung host", "node16"))
 
 
 @pytest.mark.parametrize("seed", seeds(os.environ.get("HCCN_SEEDS", DEFAULT_SEEDS)))
-def test_what_a_seed_has_drawn(seed: int, tmp_path: Path) -> None:
+def test_check_finds_the_faults_of_a_seed(seed: int, tmp_path: Path) -> None:
     drawn = draw(seed)
     print(f"\nseed {seed}, plan {drawn.plan}: {drawn.faults}")
     try:
@@ -56,12 +56,12 @@ def test_what_a_seed_has_drawn(seed: int, tmp_path: Path) -> None:
 def examine(lab: testbed.Lab, drawn: Drawn, folder: Path) -> None:
     for fault in drawn.faults:
         if fault.kind not in AFTER_START:
-            fault.strike(lab)
+            fault.inject(lab)
     play = check(lab, folder, check_fabric_plan=drawn.plan, check_fabric_seed=drawn.seed)
     later = [fault for fault in drawn.faults if fault.kind in AFTER_START]
     for fault in later:
         play.wait_for(f"a test on {fault.target}", lambda fault=fault: is_testing(lab, fault.target))
-        fault.strike(lab)
+        fault.inject(lab)
     play.end()
     found = verdicts(play)
     lost = {host: LOST for host, name in classes_of(found).items() if drawn.classes[host] == LOST and name in LOST.split(" or ")}
@@ -72,9 +72,9 @@ def examine(lab: testbed.Lab, drawn: Drawn, folder: Path) -> None:
 
 
 def nothing_is_left(lab: testbed.Lab, play: Play, later: list[Fault]) -> None:
-    """Also of a host that hung, once it goes on."""
+    """Resume paused hosts and assert that no host has processes or tests left."""
     for fault in later:
         if lab.alive(fault.target):
             lab.heal(fault.target)
     assert until_nothing_is_left(lab, play) == {}
-    assert {name: in_hand(lab, name) for name in lab.hosts if lab.alive(name) and in_hand(lab, name)} == {}
+    assert {name: unreset_tests(lab, name) for name in lab.hosts if lab.alive(name) and unreset_tests(lab, name)} == {}

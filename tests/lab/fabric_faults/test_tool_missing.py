@@ -1,4 +1,4 @@
-"""A host without the tool that is to measure: it is named with the command that brings the tool, and nobody waits for it."""
+"""A host without the measuring tool is named with the command that installs the tool, and other hosts do not wait for it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MISSING = "iperf3 is not there (apt-get install --yes iperf3)"
 @pytest.fixture(scope="module")
 def lab() -> Iterator[Lab]:
     if not shutil.which("apt-get"):
-        skip("testbed", "no apt-get, which the sentence names")
+        skip("testbed", "no apt-get, which the message names")
     try:
         packages.ensure({"iperf3": "iperf3"}, "the test")
         with testbed.lab(3, npus=2, link_rate="50mbit", variables=ADDRESSES) as up:
@@ -31,7 +31,7 @@ def lab() -> Iterator[Lab]:
         skip("testbed", str(reason))
 
 
-def test_one_host_lacks_the_tool(lab: Lab, tmp_path: Path) -> None:
+def test_one_host_without_the_tool(lab: Lab, tmp_path: Path) -> None:
     play = check(lab, tmp_path, **WITH_IPERF3)
     assert play.end() == 2, play.output
     assert f"\nLeft out: node1 npu 0: {MISSING}\n" in play.output
@@ -42,8 +42,8 @@ def test_one_host_lacks_the_tool(lab: Lab, tmp_path: Path) -> None:
     assert {record["status"] for record in records(play, "rdma")} == {"ok"}
 
 
-def test_no_two_hosts_have_it(lab: Lab, tmp_path: Path) -> None:
-    """The host that has it is told why it was not measured."""
+def test_only_one_host_with_the_tool(lab: Lab, tmp_path: Path) -> None:
+    """The message about the host with the tool states why it was not measured."""
     play = check(lab, tmp_path, **WITH_IPERF3, hccn_hosts="node1,node2")
     assert play.end() == 2, play.output
     assert verdicts(play) == {
