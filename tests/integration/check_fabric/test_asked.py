@@ -1,4 +1,4 @@
-"""What the role check_fabric is asked for: a plan alone, and what cannot be measured or judged so, which is said before anything is measured."""
+"""Options of the role check_fabric: a plan only, and invalid options, which are refused before the measurement."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_numbers_as_text_of_a_survey_are_accepted(cluster: Cluster, tmp_path: Pa
     (4, 5, 0.0, "120"), (256, 16, 0.0, "320"), (1000, 64, 0.0, "320"), (1000, 5, 0.0, "4000"), (1000, "5", "0", "4000"), (256, 16, 30, "30.0"),
 ])
 def test_time_that_hosts_wait_for_the_start_of_the_others(hosts: int, forks: int | str, asked: float | str, seconds: str) -> None:
-    """Where they do not hear that all are."""
+    """The limit applies if the controller does not announce that all have started."""
     expression = yaml.safe_load((COLLECTION / "roles/check_fabric/vars/main.yml").read_text())["__check_fabric_meeting_seconds"]
     found = jinja2.Environment().from_string(expression).render(
         ansible_play_hosts=["n"] * hosts, ansible_forks=forks, check_fabric_meeting_timeout=asked)

@@ -1,4 +1,4 @@
-"""A tool of the host instead of the NPU: real iperf3 between loopback addresses, nothing of hccn_tool."""
+"""A measuring tool of the host: real iperf3 between loopback addresses, without hccn_tool."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_iperf3(make: Callable[..., Cluster]) -> None:
 
 
 def play(cluster: Cluster, folder: Path, **extra: Any) -> dict[str, dict[str, Any]]:
-    """The role check_fabric over all nodes; what it registered, by host."""
+    """Run the role check_fabric on all hosts and return its registered results by host."""
     network = 10 + os.getpid() % 200
     hosts = {name: {"root": cluster.root(name), "check_fabric_addresses": [f"127.{network}.1.{number}"], "check_fabric_state_dir": f"{cluster.root(name)}/runs",
                     "check_fabric_control_address": "127.0.0.1", "check_fabric_control_port": port}

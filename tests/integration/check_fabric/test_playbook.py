@@ -1,4 +1,4 @@
-"""The way through Ansible: plan, start in the background with fewer forks than hosts, collect, judge. The runners outlive the modules' archives."""
+"""Modules under Ansible: plan, background start with fewer forks than hosts, collection, classification. Runners outlive the removal of the modules."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def cluster(tmp_path: Path) -> Iterator[Cluster]:
 
 
 def play(cluster: Cluster, tmp_path: Path, *arguments: str) -> dict[str, dict[str, Any]]:
-    """What the tasks registered, by host."""
+    """Return the registered results by host."""
     hosts = {name: {"root": cluster.root(name)} for name in cluster.ports}
     variables = {"ansible_connection": "local", "hosts_of_test": cluster.hosts(), "key_of_test": KEY}
     (tmp_path / "hosts.json").write_text(json.dumps({"all": {"hosts": hosts, "vars": variables}}))

@@ -1,4 +1,4 @@
-"""How far a run is: two hosts are told by all others, one may die, and what waits only for reports is in nobody's way."""
+"""Progress of a run: all hosts report to two aggregators, one of which may die, and a waiting aggregator does not block other runs."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_second_reporter_survives_the_first(make: Callable[..., Cluster]) -> Non
 
 
 def test_aggregator_that_waits_ends_for_the_next_run(make: Callable[..., Cluster]) -> None:
-    """n3 never comes, so that n1, a reporter, waits for it when its own pair is over."""
+    """n3 never starts, so the aggregator on n1 waits for it after its pair has ended."""
     cluster = make(3)
     plan = cluster.plan("pairs", pairs=[["n1", "n2"]])
     plan["hosts"]["n3"] = {"control_address": "127.0.0.1", "control_port": cluster.ports["n3"]}
@@ -51,7 +51,8 @@ def test_aggregator_that_waits_ends_for_the_next_run(make: Callable[..., Cluster
 
 
 def test_host_that_is_not_started_is_given_up_once_all_are_started(make: Callable[..., Cluster]) -> None:
-    """n4 is never started, and the time of the meeting is long: only the word that all are started ends the run. The second reporter has it from the first."""
+    """n4 is never started and the timeout for the start is long, so the run ends when the controller announces that all have started. The first
+    aggregator passes this on to the second."""
     cluster = make(4)
     plan = cluster.plan("full")
     names = ("n1", "n2", "n3")
@@ -80,7 +81,7 @@ def test_waiting_aggregator_can_be_ended(make: Callable[..., Cluster]) -> None:
 
 
 def test_context_of_a_record(make: Callable[..., Cluster]) -> None:
-    """A pair that was bad is measured again with more queue pairs; the slower end's line rate is the floor."""
+    """A bad pair is measured again with more queue pairs. The floor is the line rate of the slower NPU."""
     cluster = make(2)
     plan = cluster.plan()
     (entry,) = plan["rounds"][0]

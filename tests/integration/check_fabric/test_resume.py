@@ -1,4 +1,4 @@
-"""A run that was cut off: the next call puts right what it left, and one that resumes it measures only what is missing."""
+"""A run that was killed: the next call cleans up after it, and a resumed run measures only the missing pairs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.lib.waiting import until
 
 
 def governor_of(root: Path) -> Path:
-    """A fake sysfs with one CPU."""
+    """Make a simulated sysfs with one CPU and return the path of its governor."""
     path = root / "sys/devices/system/cpu/cpufreq/policy0/scaling_governor"
     path.parent.mkdir(parents=True, exist_ok=True)
     if not path.exists():
@@ -34,7 +34,7 @@ def test_next_call_cleans_up_after_a_dead_run(make: Callable[..., Cluster], tmp_
         os.kill(start["pid"], signal.SIGKILL)
     assert all(cluster.testing(name) for name in cluster.ports), "with both dead nobody resets the NPU"
     for name in cluster.ports:
-        # A run of its own without any pair: it ends at once.
+        # A run without pairs, which ends at once.
         after = result(cluster.perf(name, plan, run_id="r2", devices=["7"], root=str(tmp_path / name)))
         assert (after["state"], after["measurements"]) == ("finished", [])
     assert [path.read_text() for path in cpu.values()] == ["powersave", "powersave"]

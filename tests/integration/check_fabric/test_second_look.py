@@ -1,4 +1,4 @@
-"""The role check_fabric where two rounds leave something open: a good node between two bad ones meets a proven good one before anybody is blamed."""
+"""The confirmation run of the role check_fabric: a good host with two slow partners is measured with a proven good host before it is classified."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def cluster(tmp_path: Path) -> Iterator[Cluster]:
 
 
 def partners(cluster: Cluster, seed: int) -> dict[str, set[str]]:
-    """Who meets whom in the plan quick."""
+    """Return the partners of each host in the plan quick."""
     found: dict[str, set[str]] = {name: set() for name in cluster.ports}
     for _pair, ((one, _), (other, _)) in pairs_of(cluster.plan("quick", seed=seed)):
         found[one].add(other)
@@ -32,7 +32,7 @@ def partners(cluster: Cluster, seed: int) -> dict[str, set[str]]:
 
 
 def caught_between(cluster: Cluster) -> tuple[int, str, tuple[str, str]]:
-    """A seed, a host, and its two partners; the others have good pairs among themselves."""
+    """Return a seed, a host and its only two partners, such that the other hosts also have pairs among themselves."""
     for seed in range(100):
         met = partners(cluster, seed)
         for bad in combinations(sorted(met), 2):
