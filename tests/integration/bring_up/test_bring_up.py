@@ -1,4 +1,4 @@
-"""The playbook bring_up on simulated hosts that have no address yet: planned, set, kept, refused where two are the same.
+"""The playbook bring_up on simulated hosts without addresses: addresses are planned, set and kept, and duplicates are refused.
 
 And on hosts that have addresses of which nothing is declared: what is wrong with them is found all the same.
 """
@@ -45,7 +45,7 @@ def cluster_of_three(tmp_path: Path) -> Path:
 
 
 def made(tmp_path: Path, *names: str, options: tuple[str, ...] = ()) -> Path:
-    """Hosts of two NPUs. ``options``: of the simulator, with ``{server}`` for the number of a host."""
+    """Make hosts with two NPUs. ``options``: of the simulator, with ``{server}`` for the number of a host."""
     lines = ["[npu]"]
     for server, name in enumerate(names, 1):
         root = node(tmp_path / name, *(option.replace("{server}", str(server)) for option in options), devices=2)
@@ -66,7 +66,7 @@ def bring_up(cluster: Path, variables: dict[str, object], *arguments: str) -> su
 
 
 def changed(done: subprocess.CompletedProcess[str]) -> list[str]:
-    """By host; what is done on the controller changes nothing."""
+    """Return the counts of changes by host. Tasks on the controller change nothing."""
     counts = dict(re.findall(r"^(\S+) +: .*changed=(\d+)", done.stdout.split("PLAY RECAP")[1], re.MULTILINE))
     assert counts.pop("localhost", "0") == "0"
     return list(counts.values())
@@ -88,7 +88,7 @@ def test_planned_addresses_are_set_and_kept(cluster: Path) -> None:
 
 
 def test_addresses_stay_if_a_host_is_unreachable(cluster: Path) -> None:
-    """Without digits in their names, and with no number, hosts would have the addresses of their place among those that are left."""
+    """Hosts without digits in their names and without numbers would get addresses by their position among the reachable hosts."""
     inventory = (cluster / "hosts").read_text().replace("n1 ", "alpha ", 1).replace("n2 ", "beta ", 1)
     (cluster / "hosts").write_text(inventory)
     done = bring_up(cluster, SUBNETS)
@@ -159,7 +159,7 @@ def test_batches_that_would_change_the_tls_flag_are_refused(cluster_of_three: Pa
     assert done.returncode == 2
     assert "The TLS switch would change on n1, n2 while hosts of later batches keep theirs. Nothing was set." in done.stdout, done.stdout
     assert ["tls_enable_0=1\n" in conf(cluster, name) for name in (*HOSTS, "n3")] == [False, False, False]
-    # What was there before is kept, also on the host that the refusal did not come from.
+    # The previous state is saved on all hosts, not only on the one that caused the refusal.
     assert ["address_0=10.80." in conf(cluster, name) for name in HOSTS] == [True, True]
     done = play(cluster, "restore", {}, "--limit", "n1,n2")
     assert done.returncode == 0, done.stdout + done.stderr
@@ -180,7 +180,7 @@ def test_previous_state_is_restored(cluster: Path) -> None:
 
 
 LEFTOVER = "gateway_0=10.99.0.1\n"
-"""Of another network; hccn_tool refuses it by hand, so a file from elsewhere brought it."""
+"""A gateway of another network. hccn_tool refuses to set it, so it can only come from a copied file."""
 
 
 def test_gateway_outside_the_declared_network_is_replaced(cluster: Path) -> None:
@@ -215,7 +215,7 @@ def test_problems_that_no_declared_address_solves_fail_the_host(cluster: Path) -
 
 
 class Ended(NamedTuple):
-    """``screen``: what is printed after the recap, without the line of the report; ``findings``: the samples of the history, worst first."""
+    """``screen``: the lines after the recap without that of the report; ``findings``: the samples of the history, worst first."""
 
     code: int
     recap: dict[str, tuple[int, int]]
@@ -225,7 +225,7 @@ class Ended(NamedTuple):
 
 
 def ended(cluster: Path, variables: dict[str, object], *arguments: str) -> Ended:
-    """Bring up with a history. ``recap``: unreachable and failed by host."""
+    """Run bring_up with a history. ``recap``: unreachable and failed tasks by host."""
     history = cluster / "history"
     done = play(cluster, "bring_up", variables, *arguments, ANSIBLE_CALLBACKS_ENABLED="hccn.cluster.results", HCCN_RESULTS_PATH=str(history))
     statistics, *screen = re.split(r"^(?=Result: )", done.stdout.split("PLAY RECAP")[1], maxsplit=1, flags=re.MULTILINE)
@@ -239,7 +239,7 @@ def ended(cluster: Path, variables: dict[str, object], *arguments: str) -> Ended
 
 
 def addressed(tmp_path: Path, *names: str) -> Path:
-    """Hosts with addresses that nobody declared, of which hccn.conf and the devices say the same."""
+    """Hosts with undeclared addresses that are the same in hccn.conf and on the devices."""
     return made(tmp_path, *names, options=("--address-template", "10.78.{server}.1{device}", "--netmask", "255.255.0.0"))
 
 
@@ -284,7 +284,7 @@ def test_machine_that_is_listed_twice(tmp_path: Path) -> None:
     (first,) = [line for line in inventory if line.startswith("n1 ")]
     (cluster / "hosts").write_text("".join([inventory[0], first.replace("n1 ", "n9 ", 1), *inventory[1:]]))
     done = ended(cluster, {})
-    # A machine that has neither id tells itself by its NPUs.
+    # A machine without ids is identified by its NPUs.
     why = "the id of the machine" if any(Path(path).exists() for path in MACHINE_ID_PATHS) else "the serial numbers of all NPUs"
     assert (done.code, done.recap) == (2, {**JOB_FAILED, "n9": (0, 0)}), done.output
     assert done.screen == ["Result: failed. 3 hosts: 2 failed, 1 good.", f"failed n1, n9: they are one machine by {why}"

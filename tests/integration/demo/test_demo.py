@@ -53,7 +53,7 @@ def records(place: Path) -> list[dict[str, Any]]:
 
 
 def screen(done: subprocess.CompletedProcess[str]) -> list[str]:
-    """What the callback prints after Ansible's recap, without the path of the report."""
+    """Return the lines that the callback prints after Ansible's recap, without the path of the report."""
     shown = done.stdout.split("PLAY RECAP")[-1].split("\n\n")[-1].splitlines()
     return [re.sub(r"^Report: \S+\.html$", "Report: PATH", line) for line in shown if line]
 

@@ -26,7 +26,7 @@ LINE = re.compile(r'"msg": "(node\d: [^"]*)"')
 
 
 def package(folder: Path, name: str, programs: dict[str, str]) -> str:
-    """Builds a package of programs that only tell their version; its entry in the repository's list."""
+    """Build a package with programs that only print their version. Return its entry for the list of the repository."""
     tree = folder / name
     for program, says in programs.items():
         path = tree / "usr/local/bin" / program
@@ -44,7 +44,7 @@ def package(folder: Path, name: str, programs: dict[str, str]) -> str:
 
 @pytest.fixture(scope="module")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
-    """node2 has all; on node1 nothing of it, and a repository."""
+    """A lab whose node2 has all tools, and whose node1 has none of them and a repository."""
     if not shutil.which("apt-get"):
         skip("testbed", "no apt-get")
     folder = tmp_path_factory.mktemp("packages")
@@ -69,7 +69,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
 
 
 def play(lab: Lab, *arguments: str, **variables: object) -> tuple[dict[str, str], dict[str, tuple[int, int]], str]:
-    """The line of each host, (changed, failed) of each, and all that was said."""
+    """Return the line of each host, the counts (changed, failed) of each host, and the output."""
     options = {"perf_tools_wanted": ["perftest", "iperf3"], "perf_tools_packages": PACKAGES, **variables}
     done = run_playbook("hccn.cluster.perf_tools", lab.inventory, "-e", json.dumps(options), *arguments)
     recap = {host: (int(changed), int(failed)) for host, changed, failed in RECAP.findall(done.stdout)}
