@@ -96,12 +96,12 @@ def test_killed_controller(tmp_path: Path) -> None:
 
 
 def journal(cluster: Cluster, name: str) -> list[dict[str, Any]]:
-    """Of the run of a check, which gives it its name."""
+    """Return the lines of the journal of the only run on the host."""
     (path,) = list((Path(cluster.root(name)) / "runs").glob("*/journal.jsonl"))[:1] or [None]
     return [] if path is None else cluster.lines(path)
 
 
 def running(cluster: Cluster, name: str) -> list[int]:
-    """Runners and guards of any run of a node that live."""
+    """Return the living runners and guards of all runs on the host."""
     lines = [line for path in (Path(cluster.root(name)) / "runs").glob("*/journal.jsonl") for line in cluster.lines(path) if line["type"] == "start"]
-    return [line[who] for line in lines for who in ("pid", "guard") if Path(f"/proc/{line[who]}").exists()]
+    return [line[key] for line in lines for key in ("pid", "guard") if Path(f"/proc/{line[key]}").exists()]

@@ -60,7 +60,7 @@ def gate(tmp_path: Path) -> Path:
 
 
 def folder(tmp_path: Path, name: str) -> Path:
-    """Of an operator: the inventory and the history of one run."""
+    """Make the folder for the inventory and history of an operator."""
     (tmp_path / name).mkdir()
     return tmp_path / name
 

@@ -70,7 +70,7 @@ PLAY = """
 
 
 def played(folder: Path, files: dict[str, str], callbacks: str, *arguments: str) -> str:
-    """What play.yml of these files prints."""
+    """Write the files, run play.yml and return its output."""
     for name, text in files.items():
         (folder / name).parent.mkdir(exist_ok=True, parents=True)
         (folder / name).write_text(text)
