@@ -1,4 +1,4 @@
-"""Simulated nodes with an inventory folder of their own, and runs of the project's playbooks on them."""
+"""Simulated hosts with an inventory folder, and runs of the project's playbooks on them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ DEADLINE = 300
 
 @dataclass(frozen=True)
 class Done:
-    """``said``: the output, long lines unfolded; ``hosts``: the numbers of the recap by host."""
+    """``said``: the output with long lines unfolded; ``hosts``: the counts of the recap by host."""
 
     code: int
     said: str
@@ -31,7 +31,7 @@ class Done:
 
 @dataclass(frozen=True)
 class Cluster:
-    """``inventory`` is the folder; the nodes lie beside it."""
+    """``inventory`` is the folder of the inventory, beside the folders of the hosts."""
 
     folder: Path
     nodes: dict[str, Path]
@@ -63,7 +63,7 @@ def recap(text: str) -> dict[str, dict[str, int]]:
 
 
 def make(folder: Path, hosts: dict[str, list[str]], **variables: Any) -> Cluster:
-    """A cluster of nodes with two NPUs; ``hosts``: for each, more arguments of the simulator's ``init``."""
+    """A cluster of hosts with two NPUs. ``hosts``: further arguments of the simulator's ``init``, by host."""
     nodes = {}
     for number, (name, arguments) in enumerate(hosts.items(), 1):
         nodes[name] = node(folder / name, "--address-template", f"10.78.{number}.1{{device}}", "--netmask", "255.255.0.0", "--switch-address", "10.78.0.1",

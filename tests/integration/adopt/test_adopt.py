@@ -1,4 +1,4 @@
-"""The playbook adopt on simulated nodes: what it writes, and that bring_up finds nothing to change afterwards."""
+"""The playbook adopt on simulated hosts: the inventory that it writes, with which bring_up changes nothing."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def variables(cluster: Cluster, host: str) -> dict:
 
 
 @pytest.mark.smoke("adopt")
-def test_hosts_as_they_are_become_an_inventory_that_changes_nothing(cluster: Cluster) -> None:
+def test_adopted_inventory_changes_nothing(cluster: Cluster) -> None:
     before = {host: cluster.conf(host).read_bytes() for host in HOSTS}
     done = cluster.play("adopt")
     assert done.code == 0, done.said
@@ -64,8 +64,8 @@ def test_hosts_as_they_are_become_an_inventory_that_changes_nothing(cluster: Clu
     assert f"{cluster.host_vars('npu1')} up to date" in done.said
 
 
-def test_variables_that_are_there_are_still_read(cluster: Cluster) -> None:
-    """Ansible reads a host's folder, or else one file of it."""
+def test_existing_variables_are_kept(cluster: Cluster) -> None:
+    """Ansible reads either the folder of a host or one file."""
     folder = cluster.host_vars("npu1").parent
     for name, text in (("npu1/site.yml", "rack: r1\n"), ("npu2.yaml", "rack: r2\n")):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
@@ -79,7 +79,7 @@ def test_variables_that_are_there_are_still_read(cluster: Cluster) -> None:
     assert yaml.safe_load((folder / "npu1/hccn_cluster.yml").read_text()) == NPU1
 
 
-def test_what_differs_between_device_and_file_is_told_and_not_taken(cluster: Cluster) -> None:
+def test_difference_between_device_and_file_is_reported_and_not_adopted(cluster: Cluster) -> None:
     set_state(cluster.nodes["npu1"], "1.ip=10.78.1.99")
     with cluster.conf("npu1").open("a") as file:
         file.write(TEMPLATE)
@@ -94,7 +94,7 @@ def test_what_differs_between_device_and_file_is_told_and_not_taken(cluster: Clu
     assert list(cluster.folder.rglob("adopted-by-template")) == []
 
 
-def test_a_file_that_is_there_is_only_replaced_by_force(cluster: Cluster) -> None:
+def test_existing_file_is_replaced_only_with_force(cluster: Cluster) -> None:
     own = "---\nansible_host: 192.0.2.11\n"
     cluster.host_vars("npu1").parent.mkdir()
     cluster.host_vars("npu1").write_text(own)
@@ -110,7 +110,7 @@ def test_a_file_that_is_there_is_only_replaced_by_force(cluster: Cluster) -> Non
     assert copies == [own]
 
 
-def test_another_folder_and_check_mode(cluster: Cluster) -> None:
+def test_other_folder_and_check_mode(cluster: Cluster) -> None:
     done = cluster.play("adopt", "--limit", "npu1", "--check", "-e", "adopt_inventory=copy")
     assert done.code == 0, done.said
     assert f"{cluster.folder}/copy/host_vars/npu1.yml to be written" in done.said

@@ -1,4 +1,4 @@
-"""What bring_up keeps on a host before it changes it, and the playbook restore, on simulated nodes."""
+"""The state that bring_up saves on a host before it changes it, and the playbook restore, on simulated hosts."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ exit $code
 
 
 def network(third: int, *devices: int) -> list[dict[str, Any]]:
-    """Another network for these devices."""
+    """Return another network for these devices."""
     return [{"id": device, "address": f"10.79.{third}.1{device}", "netmask": "255.255.0.0", "gateway": "10.79.0.1", "netdetect": "10.79.0.1"}
             for device in devices]
 
@@ -53,7 +53,7 @@ def settings(cluster: Cluster, host: str) -> list[str]:
 
 
 def addresses(cluster: Cluster, host: str) -> dict[int, dict[str, str]]:
-    """What the devices themselves have."""
+    """Return the settings of the devices."""
     state = Node(str(cluster.nodes[host])).state
     return {device: {name: state.get(device, name) for name in ADDRESSES} for device in (0, 1)}
 
@@ -71,7 +71,7 @@ def bring_up(cluster: Cluster, wanted: list[dict[str, Any]], tls: str = "unchang
 
 
 def kill_at(cluster: Cluster, words: str, action: str = "kill -9 $PPID") -> None:
-    """The next call of npu1's tool with these words ends in ``action`` when it is done."""
+    """Run ``action`` after the next call of npu1's tool with these words."""
     tool, armed = cluster.nodes["npu1"] / "bin/hccn_tool", cluster.folder / "armed"
     real = tool.with_name("hccn_tool.real")
     if not real.exists():
@@ -82,7 +82,7 @@ def kill_at(cluster: Cluster, words: str, action: str = "kill -9 $PPID") -> None
 
 
 def bring_up_killed(cluster: Cluster, wanted: list[dict[str, Any]], words: str) -> None:
-    """ansible-playbook gets SIGKILL with all its workers right after the first such set; what they started ends as it would."""
+    """Kill ansible-playbook and all its workers right after the first such change. Processes that they started end by themselves."""
     reached = cluster.folder / "reached"
     kill_at(cluster, words, f"touch {reached}; sleep 1; kill -9 $PPID")
     variables = {"bring_up_network": wanted, "bring_up_tls_state": "unchanged"}
@@ -95,11 +95,11 @@ def bring_up_killed(cluster: Cluster, wanted: list[dict[str, Any]], words: str) 
     assert reached.exists(), "the set was never made"
     os.killpg(play.pid, signal.SIGKILL)
     play.wait(DEADLINE)
-    time.sleep(1.5)  # the tool's wrapper kills the module meanwhile, should it have left ansible-playbook's process group
+    time.sleep(1.5)  # the wrapper of the tool kills the module meanwhile if it has left the process group of ansible-playbook
 
 
 @pytest.mark.smoke("restore")
-def test_what_was_there_before_the_change_is_put_back(cluster: Cluster) -> None:
+def test_state_before_the_change_is_restored(cluster: Cluster) -> None:
     text, before, devices = cluster.conf("npu1").read_text(), settings(cluster, "npu1"), addresses(cluster, "npu1")
     done = bring_up(cluster, network(7, 0), "enabled", bring_up_settings={"send_arp_status": 1})
     assert done.code == 0, done.said
@@ -129,7 +129,7 @@ def test_what_was_there_before_the_change_is_put_back(cluster: Cluster) -> None:
     assert json.loads(record(cluster, "npu1").read_text())["hccn_conf"] == text
 
 
-def test_a_run_that_changes_nothing_keeps_nothing(cluster: Cluster) -> None:
+def test_run_without_changes_saves_nothing(cluster: Cluster) -> None:
     done = bring_up(cluster, [])
     assert (done.code, done.count("changed")) == (0, {"npu1": 0}), done.said
     assert not record(cluster, "npu1").exists()
@@ -139,8 +139,8 @@ def test_a_run_that_changes_nothing_keeps_nothing(cluster: Cluster) -> None:
 
 
 @pytest.mark.parametrize("killed", ["module", "ansible-playbook"])
-def test_a_killed_run_that_is_run_again_leads_back_to_before_it(cluster: Cluster, killed: str) -> None:
-    """And so does one of which only the first device was set, whether it was run again or not."""
+def test_repeated_run_after_a_kill_keeps_the_state_before_the_first(cluster: Cluster, killed: str) -> None:
+    """The same holds for a run that changed only the first device, repeated or not."""
     conf, devices = settings(cluster, "npu1"), addresses(cluster, "npu1")
     if killed == "module":
         kill_at(cluster, "-ip -s")
@@ -160,7 +160,7 @@ def test_a_killed_run_that_is_run_again_leads_back_to_before_it(cluster: Cluster
     assert (addresses(cluster, "npu1"), settings(cluster, "npu1")) == (devices, conf)
 
 
-def test_a_killed_run_can_be_put_back_at_once(cluster: Cluster) -> None:
+def test_killed_run_can_be_restored_at_once(cluster: Cluster) -> None:
     conf, devices = settings(cluster, "npu1"), addresses(cluster, "npu1")
     kill_at(cluster, "-ip -s")
     assert bring_up(cluster, network(7, 0, 1)).code == 2
@@ -170,7 +170,7 @@ def test_a_killed_run_can_be_put_back_at_once(cluster: Cluster) -> None:
     assert not unfinished(cluster, "npu1").exists()
 
 
-def test_a_new_change_after_a_complete_one_leads_back_to_that_one(cluster: Cluster) -> None:
+def test_new_change_after_a_complete_run_restores_to_that_run(cluster: Cluster) -> None:
     for third in (7, 8):
         done = bring_up(cluster, network(third, 0, 1))
         assert done.code == 0, done.said
@@ -179,8 +179,8 @@ def test_a_new_change_after_a_complete_one_leads_back_to_that_one(cluster: Clust
     assert [one["ip"] for one in addresses(cluster, "npu1").values()] == ["10.79.7.10", "10.79.7.11"]
 
 
-def test_a_run_that_failed_is_not_complete(cluster: Cluster) -> None:
-    """The next one goes on with it, although what failed is set by then."""
+def test_failed_run_is_not_complete(cluster: Cluster) -> None:
+    """The next run continues it, although the failed setting succeeds by then."""
     devices = addresses(cluster, "npu1")
     set_state(cluster.nodes["npu1"], "1.ip_set_ret=-1")
     assert bring_up(cluster, network(7, 0, 1)).code == 2
@@ -190,7 +190,7 @@ def test_a_run_that_failed_is_not_complete(cluster: Cluster) -> None:
     assert addresses(cluster, "npu1") == devices
 
 
-def test_an_address_that_was_not_saved_fails_the_host_by_name(cluster: Cluster) -> None:
+def test_missing_saved_address_fails_the_host_by_name(cluster: Cluster) -> None:
     assert bring_up(cluster, network(7, 0, 1)).code == 0
     saved = json.loads(record(cluster, "npu1").read_text())
     record(cluster, "npu1").write_text(json.dumps({**saved, "network": [entry for entry in saved["network"] if entry["id"] == 0]}))
@@ -201,7 +201,7 @@ def test_an_address_that_was_not_saved_fails_the_host_by_name(cluster: Cluster) 
     assert [one["ip"] for one in addresses(cluster, "npu1").values()] == ["10.78.1.10", "10.79.7.11"], "what was saved is put back all the same"
 
 
-def test_nothing_is_set_where_nothing_can_be_saved(cluster: Cluster) -> None:
+def test_nothing_is_changed_if_the_state_cannot_be_saved(cluster: Cluster) -> None:
     devices = addresses(cluster, "npu1")
     record(cluster, "npu1").mkdir()
     done = bring_up(cluster, network(7, 0))
@@ -212,7 +212,7 @@ def test_nothing_is_set_where_nothing_can_be_saved(cluster: Cluster) -> None:
     assert bring_up(cluster, network(7, 0), bring_up_keep_previous=False).code == 0
 
 
-def test_without_a_record_there_is_one_sentence(cluster: Cluster) -> None:
+def test_missing_record_is_one_message(cluster: Cluster) -> None:
     before = cluster.conf("npu2").read_bytes()
     done = cluster.play("restore", "--limit", "npu2")
     assert done.code == 2
@@ -221,7 +221,7 @@ def test_without_a_record_there_is_one_sentence(cluster: Cluster) -> None:
     assert cluster.conf("npu2").read_bytes() == before
 
 
-def test_a_record_of_something_else_is_refused(cluster: Cluster) -> None:
+def test_unrelated_record_is_refused(cluster: Cluster) -> None:
     record(cluster, "npu2").write_text('{"schema": "hccn.cluster/history/1"}')
     done = cluster.play("restore", "--limit", "npu2")
     assert done.code == 2

@@ -34,7 +34,7 @@ RRULE = re.compile(r"DTSTART;TZID=\S+:\d{8}T\d{6} RRULE:FREQ=\w+;INTERVAL=\d+(;B
 
 
 class Refused(Exception):
-    """What AWX answers with 400."""
+    """A request that AWX refuses with status 400."""
 
 
 class Controller:

@@ -1,7 +1,7 @@
-"""A job as AWX runs it: a private data folder with a clone of the project, ansible-runner's transmit, worker and process.
+"""Run a job as AWX does: a private data folder with a clone of the project, and the commands transmit, worker and process of ansible-runner.
 
-What AWX sets is taken from awx/main/tasks/jobs.py. Only the container is not there: the worker is a process of this machine, with an
-environment of its own and a home that is thrown away.
+The settings are those of awx/main/tasks/jobs.py. Instead of a container, the worker is a process of this machine with a separate environment
+and a temporary home folder.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from tests.lib.project import ROOT
 
 DEADLINE = 300
 BIN = Path(sys.executable).parent
-# Environment variable, setting of ansible.cfg, folder of AWX's own before it, AWX's defaults behind it.
+# Environment variable, setting of ansible.cfg, folder that AWX puts before it, defaults that AWX puts after it.
 PATHS = [("ANSIBLE_COLLECTIONS_PATH", "collections_path", "requirements_collections", "~/.ansible/collections:/usr/share/ansible/collections"),
          ("ANSIBLE_ROLES_PATH", "roles_path", "requirements_roles", "~/.ansible/roles:/usr/share/ansible/roles:/etc/ansible/roles")]
-# A callback that newer AWX adds to each job; all that counts here is that the project's own are named behind it.
+# A callback that newer releases of AWX add to each job, before the callbacks of the project.
 COUNTING = "from ansible.plugins.callback import CallbackBase\nclass CallbackModule(CallbackBase):\n    CALLBACK_NEEDS_ENABLED = True\n"
 
 
 class Unsafe(str):
-    """A text that AWX's user gave (a survey's answer): the play must not take it for a template."""
+    """A text of the user of AWX (an answer of a survey), which must not be evaluated as a template."""
 
 
 class _Dumper(yaml.SafeDumper):
@@ -45,7 +45,7 @@ _Dumper.add_representer(Unsafe, lambda dumper, text: dumper.represent_scalar("!u
 
 @dataclass
 class Outcome:
-    """What AWX has of a job when it is over."""
+    """The result of a job in AWX."""
 
     status: str  # as AWX shows it
     explanation: str
@@ -57,17 +57,17 @@ class Outcome:
 
     @property
     def artifacts(self) -> dict[str, Any]:
-        """What a workflow's next job gets."""
+        """The artifacts that the next job of a workflow receives."""
         stats = self.named("playbook_on_stats")
         return stats[-1]["artifact_data"] if stats else {}
 
     @property
-    def said(self) -> str:
+    def output(self) -> str:
         return "\n".join(entry["stdout"] for entry in self.events)
 
 
 def clone(project: Path) -> Path:
-    """The project as it would be cloned if all that is not ignored were committed."""
+    """Copy all files of the project that git does not ignore."""
     listed = subprocess.run(["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=ROOT, check=True, capture_output=True, timeout=60)
     for name in filter(None, listed.stdout.decode().split("\0")):
         if (ROOT / name).is_file():
@@ -77,20 +77,20 @@ def clone(project: Path) -> Path:
 
 
 def synchronised(project: Path, source: str) -> dict[str, Any]:
-    """The inventory that AWX makes of a file of the project; ``hostvars`` are apart, as its users may change them."""
+    """Return the inventory that AWX makes from a file of the project. Host variables are exported separately: users of AWX may change them."""
     argv = [str(BIN / "ansible-inventory"), "-i", str(project / source), "--list", "--export"]
     done = subprocess.run(argv, cwd=project, check=True, capture_output=True, text=True, timeout=60, env=worker_environment(project.parent))
     return json.loads(done.stdout)
 
 
 def worker_environment(home: Path) -> dict[str, str]:
-    """What an execution environment's container has, and nothing of this process."""
+    """Return the environment of a container of an execution environment, without variables of this process."""
     return {"PATH": f"{BIN}:/usr/local/bin:/usr/bin:/bin", "HOME": str(home), "LANG": "C.UTF-8"}
 
 
 @dataclass
 class Job:
-    """``folder`` stands for /runner in the container; ``environment`` is what the job template's credential or AWX's settings add."""
+    """``folder`` replaces /runner of the container; ``environment`` are variables of the job template's credential or of AWX's settings."""
 
     id: int
     folder: Path
@@ -103,7 +103,7 @@ class Job:
     settings: dict[str, Any] = field(default_factory=dict)
 
     def run(self, project: Path, while_running: Callable[[], None] = lambda: None) -> Outcome:
-        """Hands the job over, lets a worker do it (calling ``while_running`` meanwhile), and takes the results in."""
+        """Send the job to a worker, call ``while_running`` while it works, and return the result."""
         control = self.folder.with_name(f"{self.folder.name}_control")
         self._prepare(control, project)
         params = {"ident": str(self.id), "private_data_dir": str(control), "playbook": self.playbook, "inventory": str(control / "inventory/hosts"),
@@ -158,7 +158,7 @@ class Job:
                     worker.wait(DEADLINE)
                 finally:
                     worker.kill()
-        # The container is gone with all that is in it.
+        # A container would be removed with all its files.
         shutil.rmtree(self.folder)
         shutil.rmtree(home)
 
@@ -176,7 +176,7 @@ class Job:
 
 
 def processes(*needles: str) -> dict[int, str]:
-    """What runs on this machine with one of the texts in its command line or environment: pids and command lines."""
+    """Return pids and command lines of the processes that have one of the texts in their command line or environment."""
     found = {}
     for name in os.listdir("/proc"):
         if name.isdigit() and int(name) != os.getpid():

@@ -1,4 +1,4 @@
-"""AWX's way in: jobs of simulated nodes through ansible-runner, whole ones and two that are cut off in the middle."""
+"""Jobs of AWX on simulated hosts, run by ansible-runner: complete jobs and two that are ended early."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ PER_HOST = {"check_fabric_state_dir"}
 
 
 class Controller:
-    """One AWX with the project, its inventory and a mounted folder for the history."""
+    """An AWX controller with the project, its inventory and a mounted folder for the history."""
 
     def __init__(self, place: Path) -> None:
         self.place = place
@@ -50,7 +50,7 @@ class Controller:
         return job.run(self.project, while_running)
 
     def kept(self, number: int) -> reader.Run:
-        """What the history has of a job, whether it came to its end or not."""
+        """Read the history of a job, complete or not."""
         return reader.read(reader.find(self.history, f"awx-{number}"))
 
     def running(self) -> dict[int, str]:
@@ -66,7 +66,7 @@ def awx(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Controller]:
 
 
 def answers(role: str) -> dict[str, Any]:
-    """The survey as it is launched when nobody changes an answer."""
+    """Return the answers of a survey with all defaults."""
     given = {question["variable"]: question["default"] for question in survey(role)["spec"] if question["variable"] not in PER_HOST}
     return {name: Unsafe(value) if isinstance(value, str) else value for name, value in given.items()}
 
@@ -76,41 +76,41 @@ def checked(awx: Controller) -> Outcome:
     return awx.run(awx.job(101, "check_fabric", variables=answers("check_fabric")))
 
 
-def test_a_clone_offers_the_jobs(awx: Controller) -> None:
+def test_project_lists_the_playbooks_of_all_jobs(awx: Controller) -> None:
     nested = "collections/ansible_collections/hccn/cluster/playbooks"
     wanted = ["playbooks/awx.yml", "playbooks/demo.yml"] + [f"{folder}/{job}.yml" for folder in ("playbooks", nested) for job in JOBS]
     wanted += [f"{nested}/{part}.yml" for part in PARTS]
     assert sorted(awx_playbooks(awx.project)) == sorted(wanted)
 
 
-def test_the_runner_of_the_tests_is_that_of_the_execution_environment() -> None:
+def test_ansible_runner_has_the_version_of_the_execution_environment() -> None:
     shipped = yaml.safe_load((ROOT / "execution-environment.yml").read_text())["dependencies"]["ansible_runner"]["package_pip"]
     assert shipped in (ROOT / "requirements-test.txt").read_text().splitlines()
 
 
-def test_a_job_with_its_survey_ends_well(awx: Controller, checked: Outcome) -> None:
-    assert (checked.status, checked.rc, checked.explanation) == ("successful", 0, ""), checked.said
+def test_job_with_survey_defaults_succeeds(awx: Controller, checked: Outcome) -> None:
+    assert (checked.status, checked.rc, checked.explanation) == ("successful", 0, ""), checked.output
     verdicts = {result["host"]: result["res"]["msg"] for result in checked.named("runner_on_ok") if result["task"] == "Show the verdict of the host"}
-    assert {host: said.split(" with ")[0] for host, said in verdicts.items()} == {host: f"{host}: good. 2 good pairs" for host in HOSTS}
+    assert {host: message.split(" with ")[0] for host, message in verdicts.items()} == {host: f"{host}: good. 2 good pairs" for host in HOSTS}
     assert checked.named("playbook_on_stats")[0]["failures"] == {}
     assert not awx.running()
 
 
-def test_a_good_job_publishes_its_conclusion(awx: Controller, checked: Outcome) -> None:
+def test_good_job_publishes_its_conclusion(awx: Controller, checked: Outcome) -> None:
     report = str(awx.history / "reports/awx-101.html")
     assert checked.artifacts["hccn_conclusion"] == {
         "result": "good", "fails": False, "message": "Result: good. 2 hosts: 2 good.", "counts": {"good": 2}, "hosts": {"good": ["npu1", "npu2"]},
         "findings": [], "report": report}
-    assert f"Result: good. 2 hosts: 2 good.\nReport: {report}" in checked.said.replace("\r", "")
+    assert f"Result: good. 2 hosts: 2 good.\nReport: {report}" in checked.output.replace("\r", "")
 
 
-def test_a_job_that_finds_a_dead_link_has_failed(awx: Controller) -> None:
+def test_job_that_finds_a_missing_link_fails(awx: Controller) -> None:
     set_state(awx.place / "nodes/npu2", "1.link=0")
     try:
         job = awx.run(awx.job(108, "bring_up"))
     finally:
         set_state(awx.place / "nodes/npu2", "1.link=1")
-    assert (job.status, job.rc, job.explanation) == ("failed", 2, ""), job.said
+    assert (job.status, job.rc, job.explanation) == ("failed", 2, ""), job.output
     assert job.named("playbook_on_stats")[0]["failures"] == {"localhost": 1}
     published = job.artifacts["hccn_conclusion"]
     assert (published["result"], published["fails"], published["counts"]) == ("failed", True, {"failed": 1, "good": 1})
@@ -121,13 +121,13 @@ def test_a_job_that_finds_a_dead_link_has_failed(awx: Controller) -> None:
     assert published["report"] == str(awx.history / "reports/awx-108.html")
 
 
-def test_every_event_is_below_what_awx_keeps_of_a_result(checked: Outcome) -> None:
+def test_events_are_smaller_than_the_limit_of_awx(checked: Outcome) -> None:
     results = [entry["res"] for entry in checked.named("runner_on_ok")]
     assert len(results) > 8
     assert max(len(json.dumps(result)) for result in results) < 700_000 // 10
 
 
-def test_the_history_lies_in_the_mounted_folder(awx: Controller, checked: Outcome) -> None:
+def test_history_is_in_the_mounted_folder(awx: Controller, checked: Outcome) -> None:
     kept = awx.kept(101)
     assert kept.complete
     assert (kept.header["run_id"], kept.header["playbook"]) == ("awx-101", "check_fabric.yml")
@@ -135,38 +135,33 @@ def test_the_history_lies_in_the_mounted_folder(awx: Controller, checked: Outcom
     assert sorted(pairs) == [("npu1", "npu2", "ok"), ("npu2", "npu1", "ok")]
 
 
-def test_a_workflow_gets_the_verdicts(checked: Outcome) -> None:
+def test_workflow_receives_the_classes_of_hosts(checked: Outcome) -> None:
     published = checked.artifacts["hccn_check_fabric"]
     assert published["hosts"] == {"good": ["npu1", "npu2"], "slow": [], "failed": [], "busy": [], "unreachable": [], "not_measured": []}
     assert (published["coverage"]["pairs"], published["coverage"]["pairs_good"]) == (2, 2)
 
 
-def test_the_page_behind_a_check_is_that_of_the_check(awx: Controller, checked: Outcome) -> None:
+def test_report_job_after_a_check_reports_that_check(awx: Controller, checked: Outcome) -> None:
     assert checked.artifacts["hccn_check_fabric_history"] == "awx-101"
     bound = {"report_after": "check_fabric", "report_fail_on": "failed"}
     made = awx.run(awx.job(105, "report", variables={**bound, "hccn_check_fabric_history": "awx-101"}))
-    assert (made.status, made.artifacts["hccn_report"]["run_id"]) == ("successful", "awx-101"), made.said
+    assert (made.status, made.artifacts["hccn_report"]["run_id"]) == ("successful", "awx-101"), made.output
+    page = Path(made.artifacts["hccn_report"]["path"])
+    assert page.parent == awx.history / "reports", "the page outlives the container"
+    assert "npu1" in page.read_text()
     lost = awx.run(awx.job(106, "report", variables=bound))
     assert lost.status == "failed"
-    assert "No page was written: the preceding job check_fabric did not publish the id of its run." in " ".join(lost.said.split())
+    assert "No page was written: the preceding job check_fabric did not publish the id of its run." in " ".join(lost.output.split())
     assert "hccn_report" not in lost.artifacts
-    # A run that only made a page stands for a check that wrote nothing.
+    # Run awx-105 only made a report, like a check that recorded nothing.
     empty = awx.run(awx.job(107, "report", variables={**bound, "hccn_check_fabric_history": "awx-105"}))
     assert (empty.status, empty.artifacts["hccn_report"]["run_id"]) == ("failed", "awx-105")
-    assert "check_fabric judged no host" in " ".join(empty.said.split())
-
-
-def test_the_page_outlives_the_container(awx: Controller, checked: Outcome) -> None:
-    made = awx.run(awx.job(104, "report"))
-    assert made.status == "successful", made.said
-    page = Path(made.artifacts["hccn_report"]["path"])
-    assert page.parent == awx.history / "reports"
-    assert "npu1" in page.read_text()
+    assert "check_fabric judged no host" in " ".join(empty.output.split())
 
 
 @pytest.fixture(scope="module")
-def silent(awx: Controller) -> Outcome:
-    """A job that AWX's idle timeout ends, since a tool of one host hangs."""
+def idle(awx: Controller) -> Outcome:
+    """A job that the idle timeout of AWX ends because a tool hangs on one host."""
     set_state(awx.place / "nodes/npu2", "1.hang=1")
     try:
         return awx.run(awx.job(102, "bring_up", settings={"idle_timeout": 15}))
@@ -176,7 +171,7 @@ def silent(awx: Controller) -> Outcome:
 
 @pytest.fixture(scope="module")
 def killed(awx: Controller) -> Outcome:
-    """A job whose ansible-playbook is killed while the nodes measure."""
+    """A job whose ansible-playbook is killed while the hosts measure."""
 
     def kill() -> None:
         until(lambda: [words for words in awx.running().values() if "-roce_test ib_write_bw" in words])
@@ -186,27 +181,27 @@ def killed(awx: Controller) -> Outcome:
     return awx.run(awx.job(103, "check_fabric", variables=answers("check_fabric")), kill)
 
 
-def test_a_job_that_says_nothing_for_too_long_is_ended(awx: Controller, silent: Outcome) -> None:
-    assert (silent.status, silent.explanation, silent.rc) == ("failed", "Job terminated due to timeout", 254), silent.said
-    assert silent.named("playbook_on_task_start")[-1]["task"] == "Probe whether every host can change"
-    assert silent.named("playbook_on_stats") == []
+def test_idle_job_is_ended(awx: Controller, idle: Outcome) -> None:
+    assert (idle.status, idle.explanation, idle.rc) == ("failed", "Job terminated due to timeout", 254), idle.output
+    assert idle.named("playbook_on_task_start")[-1]["task"] == "Probe whether every host can change"
+    assert idle.named("playbook_on_stats") == []
 
 
-def test_a_job_whose_ansible_is_killed_has_failed(killed: Outcome) -> None:
-    assert (killed.status, killed.explanation, killed.rc) == ("failed", "", None), killed.said
+def test_job_whose_ansible_is_killed_fails(killed: Outcome) -> None:
+    assert (killed.status, killed.explanation, killed.rc) == ("failed", "", None), killed.output
     assert killed.named("playbook_on_stats") == []
 
 
-# bring_up had asked no NPU anything yet when a tool hung: the run is there, without a record.
-@pytest.mark.parametrize(("job", "number", "kinds"), [("silent", 102, {}), ("killed", 103, {"device": 4, "plan": 1})])
-def test_what_a_cut_job_found_is_kept(awx: Controller, job: str, number: int, kinds: dict[str, int], request: pytest.FixtureRequest) -> None:
+# The tool hangs before bring_up has read an NPU, so that run has no records.
+@pytest.mark.parametrize(("job", "number", "kinds"), [("idle", 102, {}), ("killed", 103, {"device": 4, "plan": 1})])
+def test_results_of_an_ended_job_are_kept(awx: Controller, job: str, number: int, kinds: dict[str, int], request: pytest.FixtureRequest) -> None:
     request.getfixturevalue(job)
     kept = awx.kept(number)
     assert (kept.complete, kept.file.part, kept.end, kept.bad_lines, kept.unknown_lines) == (False, True, None, 0, 0)
     assert Counter(record["kind"] for record in kept.records) == kinds
 
 
-def test_nothing_is_left_of_the_cut_jobs(awx: Controller, silent: Outcome, killed: Outcome) -> None:
-    """A call that hangs is ended at its own deadline of 30 s, whoever is left to wait for it."""
+def test_no_process_of_the_ended_jobs_is_left(awx: Controller, idle: Outcome, killed: Outcome) -> None:
+    """A call that hangs is ended at its deadline of 30 s although no process waits for it."""
     until(lambda: not awx.running())
     assert [path for host in HOSTS for path in (awx.place / "nodes" / host / "state").glob("roce_test_*.json")] == []

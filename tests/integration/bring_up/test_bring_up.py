@@ -1,4 +1,4 @@
-"""The playbook bring_up on simulated hosts that have no address yet: planned, set, kept, refused where two are the same.
+"""The playbook bring_up on simulated hosts without addresses: addresses are planned, set and kept, and duplicates are refused.
 
 And on hosts that have addresses of which nothing is declared: what is wrong with them is found all the same.
 """
@@ -45,7 +45,7 @@ def cluster_of_three(tmp_path: Path) -> Path:
 
 
 def made(tmp_path: Path, *names: str, options: tuple[str, ...] = ()) -> Path:
-    """Hosts of two NPUs. ``options``: of the simulator, with ``{server}`` for the number of a host."""
+    """Make hosts with two NPUs. ``options``: of the simulator, with ``{server}`` for the number of a host."""
     lines = ["[npu]"]
     for server, name in enumerate(names, 1):
         root = node(tmp_path / name, *(option.replace("{server}", str(server)) for option in options), devices=2)
@@ -66,7 +66,7 @@ def bring_up(cluster: Path, variables: dict[str, object], *arguments: str) -> su
 
 
 def changed(done: subprocess.CompletedProcess[str]) -> list[str]:
-    """By host; what is done on the controller changes nothing."""
+    """Return the counts of changes by host. Tasks on the controller change nothing."""
     counts = dict(re.findall(r"^(\S+) +: .*changed=(\d+)", done.stdout.split("PLAY RECAP")[1], re.MULTILINE))
     assert counts.pop("localhost", "0") == "0"
     return list(counts.values())
@@ -76,7 +76,7 @@ def conf(cluster: Path, name: str) -> str:
     return (cluster / name / "etc/hccn.conf").read_text()
 
 
-def test_bare_hosts_get_planned_addresses_and_keep_them(cluster: Path) -> None:
+def test_planned_addresses_are_set_and_kept(cluster: Path) -> None:
     predicted = bring_up(cluster, SUBNETS, "--check")
     assert predicted.returncode == 0, predicted.stdout
     assert [conf(cluster, name) for name in HOSTS] == ["", ""]
@@ -87,8 +87,8 @@ def test_bare_hosts_get_planned_addresses_and_keep_them(cluster: Path) -> None:
     assert changed(bring_up(cluster, SUBNETS)) == ["0", "0"]
 
 
-def test_addresses_do_not_move_to_others_where_a_host_is_lost(cluster: Path) -> None:
-    """Without digits in their names, and with no number, hosts would have the addresses of their place among those that are left."""
+def test_addresses_stay_if_a_host_is_unreachable(cluster: Path) -> None:
+    """Hosts without digits in their names and without numbers would get addresses by their position among the reachable hosts."""
     inventory = (cluster / "hosts").read_text().replace("n1 ", "alpha ", 1).replace("n2 ", "beta ", 1)
     (cluster / "hosts").write_text(inventory)
     done = bring_up(cluster, SUBNETS)
@@ -100,7 +100,7 @@ def test_addresses_do_not_move_to_others_where_a_host_is_lost(cluster: Path) -> 
     assert "address_0=10.79.0.10\n" in conf(cluster, "n2")
 
 
-def test_a_host_without_tools_stops_no_other(tmp_path: Path) -> None:
+def test_host_without_tools_does_not_stop_the_others(tmp_path: Path) -> None:
     cluster = addressed(tmp_path, *HOSTS, "n3")
     inventory = (cluster / "hosts").read_text()
     (cluster / "hosts").write_text(inventory.replace(str(cluster / "n3/bin"), str(cluster / "nowhere")))
@@ -115,7 +115,7 @@ def test_a_host_without_tools_stops_no_other(tmp_path: Path) -> None:
     assert "undefined" not in done.output
 
 
-def test_an_address_that_two_have_stops_all_before_any_set(cluster: Path) -> None:
+def test_duplicate_address_stops_all_hosts_before_any_change(cluster: Path) -> None:
     twice = [{"id": 0, "address": "10.79.0.9", "netmask": "255.255.0.0"}]
     done = bring_up(cluster, {"bring_up_network": twice})
     assert done.returncode == 2
@@ -124,7 +124,7 @@ def test_an_address_that_two_have_stops_all_before_any_set(cluster: Path) -> Non
     assert [conf(cluster, name) for name in HOSTS] == ["", ""]
 
 
-def test_a_host_at_work_is_left_alone_and_the_others_are_done(cluster: Path) -> None:
+def test_busy_host_is_skipped_and_the_others_are_configured(cluster: Path) -> None:
     set_state(cluster / "n2", "1.process=4711:python3:100")
     done = bring_up(cluster, {**SUBNETS, "bring_up_tls_state": "unchanged"})
     assert done.returncode == 2
@@ -132,7 +132,7 @@ def test_a_host_at_work_is_left_alone_and_the_others_are_done(cluster: Path) -> 
     assert "address_1" not in conf(cluster, "n2") and "address_1=10.79.0.3\n" in conf(cluster, "n1")
 
 
-def test_no_switch_is_touched_where_a_host_was_lost_before(cluster_of_three: Path) -> None:
+def test_tls_flag_is_not_changed_if_a_host_has_failed(cluster_of_three: Path) -> None:
     cluster = cluster_of_three
     set_state(cluster / "n2", "1.process=4711:python3:100")
     done = bring_up(cluster, {**SUBNETS, "bring_up_tls_state": "enabled"})
@@ -142,14 +142,14 @@ def test_no_switch_is_touched_where_a_host_was_lost_before(cluster_of_three: Pat
     assert not re.search(r"TASK \[[^]]*Set the TLS flag[^]]*\] \*+\s+(ok|changed)", done.stdout), done.stdout
 
 
-def test_in_batches(cluster: Path) -> None:
+def test_batches(cluster: Path) -> None:
     done = bring_up(cluster, {**SUBNETS, "bring_up_tls_state": "unchanged", "hccn_serial": 1})
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.count("PLAY [Bring up the NPU network]") == 2
     assert "address_0=10.79.0.10\n" in conf(cluster, "n2")
 
 
-def test_batches_in_which_a_switch_would_change_are_refused(cluster_of_three: Path) -> None:
+def test_batches_that_would_change_the_tls_flag_are_refused(cluster_of_three: Path) -> None:
     cluster = cluster_of_three
     assert bring_up(cluster, SUBNETS).returncode == 0
     done = bring_up(cluster, {**SUBNETS, "hccn_serial": 2, "bring_up_settings": {"send_arp_status": 1}})
@@ -159,14 +159,14 @@ def test_batches_in_which_a_switch_would_change_are_refused(cluster_of_three: Pa
     assert done.returncode == 2
     assert "The TLS flag would change on n1, n2 while hosts of later batches keep theirs. Nothing was set." in done.stdout, done.stdout
     assert ["tls_enable_0=1\n" in conf(cluster, name) for name in (*HOSTS, "n3")] == [False, False, False]
-    # What was there before is kept, also on the host that the refusal did not come from.
+    # The previous state is saved on all hosts, not only on the one that caused the refusal.
     assert ["address_0=10.80." in conf(cluster, name) for name in HOSTS] == [True, True]
     done = play(cluster, "restore", {}, "--limit", "n1,n2")
     assert done.returncode == 0, done.stdout + done.stderr
     assert ["address_0=10.79." in conf(cluster, name) for name in HOSTS] == [True, True]
 
 
-def test_what_was_there_before_comes_back(cluster: Path) -> None:
+def test_previous_state_is_restored(cluster: Path) -> None:
     first = {**SUBNETS, "bring_up_settings": {"send_arp_status": 1}}
     assert bring_up(cluster, first).returncode == 0
     before = [sorted(conf(cluster, name).splitlines()) for name in HOSTS]
@@ -180,10 +180,10 @@ def test_what_was_there_before_comes_back(cluster: Path) -> None:
 
 
 LEFTOVER = "gateway_0=10.99.0.1\n"
-"""Of another network; hccn_tool refuses it by hand, so a file from elsewhere brought it."""
+"""A gateway of another network. hccn_tool refuses to set it, so it can only come from a copied file."""
 
 
-def test_a_leftover_gateway_outside_of_the_declared_network_is_healed(cluster: Path) -> None:
+def test_gateway_outside_the_declared_network_is_replaced(cluster: Path) -> None:
     assert bring_up(cluster, SUBNETS).returncode == 0
     path = cluster / "n2/etc/hccn.conf"
     path.write_text(path.read_text().replace("gateway_0=10.79.0.1\n", LEFTOVER))
@@ -198,7 +198,7 @@ def test_a_leftover_gateway_outside_of_the_declared_network_is_healed(cluster: P
     assert changed(bring_up(cluster, SUBNETS)) == ["0", "0"]
 
 
-def test_a_move_to_a_network_without_gateway_leaves_no_old_one(cluster: Path) -> None:
+def test_move_to_a_network_without_gateway_removes_the_old_gateway(cluster: Path) -> None:
     (cluster / "n2/etc/hccn.conf").write_text("address_0=10.79.0.10\nnetmask_0=255.255.0.0\n" + LEFTOVER)
     set_state(cluster / "n2", "0.ip=10.79.0.10", "0.netmask=255.255.0.0", "0.gateway=10.99.0.1")
     done = bring_up(cluster, {"bring_up_subnets": [{"cidr": "10.80.0.0/16"}]})
@@ -206,7 +206,7 @@ def test_a_move_to_a_network_without_gateway_leaves_no_old_one(cluster: Path) ->
     assert "address_0=10.80.0." in conf(cluster, "n2") and "gateway_0" not in conf(cluster, "n2")
 
 
-def test_problems_that_no_declared_address_replaces_still_fail_the_host(cluster: Path) -> None:
+def test_problems_that_no_declared_address_solves_fail_the_host(cluster: Path) -> None:
     (cluster / "n2/etc/hccn.conf").write_text("send_arp_status_0=7\n" + LEFTOVER)
     done = bring_up(cluster, SUBNETS)
     assert done.returncode == 2
@@ -215,7 +215,7 @@ def test_problems_that_no_declared_address_replaces_still_fail_the_host(cluster:
 
 
 class Ended(NamedTuple):
-    """``screen``: what is printed after the recap, without the line of the report; ``findings``: the samples of the history, worst first."""
+    """``screen``: the lines after the recap without that of the report; ``findings``: the samples of the history, worst first."""
 
     code: int
     recap: dict[str, tuple[int, int]]
@@ -225,7 +225,7 @@ class Ended(NamedTuple):
 
 
 def ended(cluster: Path, variables: dict[str, object], *arguments: str) -> Ended:
-    """Bring up with a history. ``recap``: unreachable and failed by host."""
+    """Run bring_up with a history. ``recap``: unreachable and failed tasks by host."""
     history = cluster / "history"
     done = play(cluster, "bring_up", variables, *arguments, ANSIBLE_CALLBACKS_ENABLED="hccn.cluster.results", HCCN_RESULTS_PATH=str(history))
     statistics, *screen = re.split(r"^(?=Result: )", done.stdout.split("PLAY RECAP")[1], maxsplit=1, flags=re.MULTILINE)
@@ -239,7 +239,7 @@ def ended(cluster: Path, variables: dict[str, object], *arguments: str) -> Ended
 
 
 def addressed(tmp_path: Path, *names: str) -> Path:
-    """Hosts with addresses that nobody declared, of which hccn.conf and the devices say the same."""
+    """Hosts with undeclared addresses that are the same in hccn.conf and on the devices."""
     return made(tmp_path, *names, options=("--address-template", "10.78.{server}.1{device}", "--netmask", "255.255.0.0"))
 
 
@@ -247,12 +247,12 @@ ALL_WELL = {"localhost": (0, 0), "n1": (0, 0), "n2": (0, 0)}
 JOB_FAILED = {**ALL_WELL, "localhost": (0, 1)}
 
 
-def test_hosts_with_nothing_wrong(tmp_path: Path) -> None:
+def test_good_hosts(tmp_path: Path) -> None:
     done = ended(addressed(tmp_path, *HOSTS), {})
     assert (done.code, done.recap, done.screen, done.findings) == (0, ALL_WELL, ["Result: good. 2 hosts: 2 good."], []), done.output
 
 
-def test_a_device_that_differs_from_hccn_conf_where_nothing_is_declared(tmp_path: Path) -> None:
+def test_undeclared_difference_between_device_and_file(tmp_path: Path) -> None:
     cluster = addressed(tmp_path, *HOSTS)
     set_state(cluster / "n2", "0.ip=10.78.2.99")
     done = ended(cluster, {})
@@ -265,7 +265,7 @@ def test_a_device_that_differs_from_hccn_conf_where_nothing_is_declared(tmp_path
         "devices": [{"host": "n2", "device": 0}], "next_step": step, "stage": "bring_up"}]
 
 
-def test_an_address_of_two_npus_where_nothing_is_declared(tmp_path: Path) -> None:
+def test_undeclared_duplicate_address(tmp_path: Path) -> None:
     cluster = addressed(tmp_path, *HOSTS)
     path = cluster / "n2/etc/hccn.conf"
     path.write_text(path.read_text().replace("address_1=10.78.2.11\n", "address_1=10.78.1.10\n"))
@@ -278,13 +278,13 @@ def test_an_address_of_two_npus_where_nothing_is_declared(tmp_path: Path) -> Non
         ("address_conflict", {"kind": "npu", "name": "n1 NPU 0, n2 NPU 1"}, [{"host": "n1", "device": 0}, {"host": "n2", "device": 1}])]
 
 
-def test_a_machine_that_is_listed_twice(tmp_path: Path) -> None:
+def test_machine_that_is_listed_twice(tmp_path: Path) -> None:
     cluster = addressed(tmp_path, *HOSTS)
     inventory = (cluster / "hosts").read_text().splitlines(True)
     (first,) = [line for line in inventory if line.startswith("n1 ")]
     (cluster / "hosts").write_text("".join([inventory[0], first.replace("n1 ", "n9 ", 1), *inventory[1:]]))
     done = ended(cluster, {})
-    # A machine that has neither id tells itself by its NPUs.
+    # A machine without ids is identified by its NPUs.
     why = "the id of the machine" if any(Path(path).exists() for path in MACHINE_ID_PATHS) else "the serial numbers of all NPUs"
     assert (done.code, done.recap) == (2, {**JOB_FAILED, "n9": (0, 0)}), done.output
     assert done.screen == ["Result: failed. 3 hosts: 2 failed, 1 good.", f"failed n1, n9: they are the same machine according to {why}"
@@ -303,7 +303,7 @@ def test_one_host_without_the_tool(tmp_path: Path) -> None:
     assert [(one["cause"], one["component"]) for one in done.findings] == [("tool_missing", {"kind": "host", "name": "n2"})]
 
 
-def test_a_tls_error_of_all_npus_is_told_once(tmp_path: Path) -> None:
+def test_tls_error_of_all_npus_is_reported_once(tmp_path: Path) -> None:
     cluster = addressed(tmp_path, *HOSTS)
     set_state(cluster / "n2", "*.tls_nocert=1")
     done = ended(cluster, {"bring_up_tls_state": "enabled"})
@@ -315,7 +315,7 @@ def test_a_tls_error_of_all_npus_is_told_once(tmp_path: Path) -> None:
     assert ["tls_enable_0=1\n" in conf(cluster, name) for name in HOSTS] == [False, False]
 
 
-def test_npus_that_the_host_does_not_have_fail_a_task(cluster: Path) -> None:
+def test_missing_npus_fail_a_task(cluster: Path) -> None:
     options = {**tools(cluster / "n1"), "devices": ["8-15"], "gather": ["link"]}
     argv = [str(Path(sys.executable).with_name("ansible")), "-i", str(cluster / "hosts"), "n1", "-m", "hccn.cluster.device_info", "-a", json.dumps(options)]
     done = subprocess.run(argv, env=ansible_environment(), capture_output=True, text=True, timeout=120)

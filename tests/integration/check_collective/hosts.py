@@ -1,4 +1,4 @@
-"""hccl_perf on a host of a testbed, the way Ansible starts it, with a real mpirun over a real ssh; watched from outside."""
+"""Run hccl_perf on a host of the testbed as Ansible does, with a real mpirun over a real ssh, and observe it from outside."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ LEFT_SECONDS = 20.0
 QUICK = {"ranks_per_host": 2, "sizes": {"begin": "8K", "end": "16K"}, "iterations": 2, "warmup": 1, "allow_busy": True}
 
 EXPOSED = (str(Path(sys.executable).parent.parent), sys.base_prefix, str(ROOT / "collections"))
-"""What the hosts see of this machine, read-only: this Python with Ansible and MPICH, and the collection."""
+"""Folders of this machine that the hosts can read: this Python with Ansible and MPICH, and the collection."""
 
 
 class Call:
-    """The module at work on a host. ``faults``: of the stand-in programs, in the environment that mpirun hands to all ranks."""
+    """A running module on a host. ``faults``: variables for the simulated programs, which mpirun passes to all ranks."""
 
     def __init__(self, lab: Lab, launcher: str, hosts: list[str], faults: dict[str, str] | None = None, **options: Any) -> None:
         self._lab = lab
@@ -64,7 +64,7 @@ class Call:
 
 
 def ranks(lab: Lab, name: str) -> list[int]:
-    """Pids of the program on a host."""
+    """Return the pids of the program on a host."""
     return [pid for pid, argv in lab.processes(name).items() if any(word.endswith("/bin/all_reduce_test") for word in argv[:3])]
 
 
@@ -75,7 +75,7 @@ def stop(pid: int) -> None:
 
 
 def left(lab: Lab, *but: str) -> dict[str, list[str]]:
-    """What runs on the hosts beside sshd, as soon as it is nothing, at the latest after LEFT_SECONDS. Stopped processes count."""
+    """Wait until no process but sshd runs on the hosts, for at most LEFT_SECONDS. Return the remaining processes, including stopped ones."""
     end = time.monotonic() + LEFT_SECONDS
     while True:
         found = {f"{name} {pid}": argv for name in lab.hosts if name not in but for pid, argv in lab.processes(name).items()

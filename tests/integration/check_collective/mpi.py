@@ -1,4 +1,4 @@
-"""A real mpirun, the stand-in programs, hosts that all are this machine, and a look at what is left."""
+"""A real mpirun, simulated programs, hosts that are all this machine, and the processes that a run leaves."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ def _find() -> str | None:
 
 
 def mpirun() -> str:
-    """The path of an MPICH mpirun; without one the test is skipped by name."""
+    """Return the path of an mpirun of MPICH, or skip the test."""
     path = _find()
     return path if path is not None else skip("mpirun")
 
 
 def programs(folder: Path) -> Path:
-    """A folder like CANN's tools/hccl_test: bin/all_reduce_test and the others, all of them the stand-in."""
+    """Make a folder like tools/hccl_test of CANN, with the simulated programs in bin/."""
     target = folder / "hccl_test"
     (target / "bin").mkdir(parents=True)
     for operation in OPERATIONS:
@@ -46,7 +46,7 @@ def programs(folder: Path) -> Path:
 
 
 def nccl_programs(folder: Path) -> Path:
-    """A folder like that of nccl-tests: build/all_reduce_perf and the others, all of them the stand-in."""
+    """Make a folder like nccl-tests, with the simulated programs in build/."""
     target = folder / "nccl-tests"
     (target / "build").mkdir(parents=True)
     for operation in NCCL_OPERATIONS:
@@ -55,12 +55,12 @@ def nccl_programs(folder: Path) -> Path:
 
 
 def hosts_on_this_machine() -> dict[str, str]:
-    """Environment in which mpirun reaches 127.77.0.1 and so on through the stand-in for ssh."""
+    """Return an environment in which mpirun reaches 127.77.0.1 and so on through a simulated ssh."""
     return {"HYDRA_LAUNCHER": "ssh", "HYDRA_LAUNCHER_EXEC": str(SIMULATOR / "bin" / "sim-ssh")}
 
 
 def carrying(token: str) -> dict[int, str]:
-    """Processes that inherited this token, by pid: their command lines. Zombies are over and do not count."""
+    """Return the command lines, by pid, of processes that inherited this token, without zombies."""
     needle = f"{TOKEN}={token}".encode()
     found = {}
     for name in os.listdir("/proc"):

@@ -1,4 +1,4 @@
-"""A module that measures a collective, called the way Ansible calls it, and what it leaves behind."""
+"""Call a module that measures a collective as Ansible does, and list the processes and files that it leaves."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MODULES = "ansible_collections.hccn.cluster.plugins.modules."
 
 
 class Site:
-    """One folder of one test, one module with options that hold for all calls; every child of a call carries ``token``."""
+    """The folder of a test, and a module with options for all calls. Every child process of a call has ``token`` in its environment."""
 
     def __init__(self, folder: Path, module: str, **options: object) -> None:
         self.folder = folder
@@ -40,7 +40,7 @@ class Site:
         }
 
     def ansible(self, check_mode: bool = False, faults: dict[str, str] | None = None, **options: object) -> dict:
-        """The result of one ad-hoc call of Ansible."""
+        """Return the result of one ad-hoc call of Ansible."""
         arguments = ["-m", f"hccn.cluster.{self.module}", "-a", json.dumps({**self.options, **options})] + (["--check"] if check_mode else [])
         interpreter = f"ansible_python_interpreter={sys.executable}"
         done = subprocess.run([sys.executable, "-m", "ansible", "adhoc", "localhost", "-c", "local", "-e", interpreter, *arguments],
@@ -51,7 +51,7 @@ class Site:
         return {"failed": match.group(1) == "FAILED", **json.loads(match.group(2))}
 
     def start(self, faults: dict[str, str] | None = None, **options: object) -> subprocess.Popen[str]:
-        """The module as a process, the way Ansible starts it, without Ansible around it."""
+        """Start the module as a process, as Ansible does."""
         argv = [sys.executable, "-m", MODULES + self.module]
         child = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
                                  env=self.environment(PYTHONPATH=str(ROOT / "collections"), **(faults or {})), cwd=self.folder)
@@ -61,14 +61,14 @@ class Site:
         return child
 
     def call(self, faults: dict[str, str] | None = None, **options: object) -> dict:
-        """The result of the module alone."""
+        """Return the result of the module, without Ansible."""
         return json.loads(self.start(faults, **options).communicate(timeout=CALL_SECONDS)[0])
 
     def run(self, argv: list[str], **more: str) -> str:
-        """Standard output of a command that is no call of the module."""
+        """Return the standard output of a command."""
         return subprocess.run(argv, capture_output=True, text=True, timeout=CALL_SECONDS, check=True, stdin=subprocess.DEVNULL,
                               env=self.environment(**more), cwd=self.folder).stdout
 
     def left(self) -> tuple[dict[int, str], list[str]]:
-        """Processes and host files that are still there."""
+        """Return processes and host files that are left."""
         return carrying(self.token), [path.name for path in self.scratch.glob("hccn-hostfile-*")]

@@ -1,4 +1,4 @@
-"""hccl_perf as a whole: the module under Ansible, a real mpirun, the stand-in programs, real TCP traffic. And nothing left."""
+"""hccl_perf: the module under Ansible with a real mpirun, simulated programs and real TCP traffic, without remaining processes."""
 
 from __future__ import annotations
 
@@ -84,14 +84,14 @@ def test_failures(site: Site, faults: dict[str, str], code: str, rows: int) -> N
     assert site.left() == ({}, [])
 
 
-def test_a_rank_that_hangs(site: Site) -> None:
+def test_rank_that_hangs_is_reported(site: Site) -> None:
     result = site.call(hosts=HOSTS, timeout=8, faults={"SIM_HCCL_HANG": "1", "SIM_HCCL_RANKS": "3"})
     record = result["measurements"][0]
     assert (record["status"], record["error"]["code"], [sample["size_bytes"] for sample in record["samples"]]) == ("failed", "timed_out", [8192])
     assert happens(lambda: site.left() == ({}, []))
 
 
-def test_a_host_that_is_down(site: Site) -> None:
+def test_host_that_is_down_is_reported(site: Site) -> None:
     result = site.ansible(hosts=HOSTS, timeout=15, faults={"SIM_SSH_DOWN": HOSTS[1]})
     record = result["measurements"][0]
     assert (record["status"], record["error"]["code"]) == ("not_run", "host_unreachable")
@@ -129,8 +129,8 @@ def test_log(site: Site) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
-def test_a_killed_module_leaves_nothing(site: Site, number: int) -> None:
-    """While ranks on two hosts hang in a collective, the module's process is killed."""
+def test_killed_module_leaves_no_process(site: Site, number: int) -> None:
+    """The module is killed while ranks on two hosts hang in a collective."""
     child = site.start({"SIM_HCCL_HANG": "1", "SIM_HCCL_RANKS": "3"}, hosts=HOSTS, timeout=600)
     try:
         started = happens(lambda: sum("all_reduce_test -p" in line and not ("mpirun" in line or line.startswith("timeout "))
@@ -147,7 +147,7 @@ def test_a_killed_module_leaves_nothing(site: Site, number: int) -> None:
             os.kill(pid, signal.SIGKILL)
 
 
-def test_a_host_at_work_is_left_alone(site: Site, tmp_path: Path) -> None:
+def test_busy_host_is_not_measured(site: Site, tmp_path: Path) -> None:
     npus = node(tmp_path / "npus", devices=2)
     set_state(npus, "1.process=4711:python3:1234")
     refused = site.ansible(npu_smi=str(npus / "bin/npu-smi"))

@@ -1,6 +1,6 @@
-"""Eight real hosts, a real MPICH over a real ssh: whatever goes wrong, the host is named and nothing is left, as seen from outside.
+"""hccl_perf on eight hosts of the testbed, with a real MPICH over a real ssh: each failure names the host and leaves no process.
 
-The tests share the hosts and stand in the order of what they break.
+The tests share the hosts. Their order matters, since later tests break more of them.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def test_eight_hosts(hosts: Lab) -> None:
 
 
 def test_groups_of_hosts(hosts: Lab) -> None:
-    """2, 4 and 8 hosts and each rail, from a host that takes no part in some of them; nothing can be as fast as the floor asks for."""
+    """2, 4 and 8 hosts and each rail, started on a host that is not part of some groups. All results are below the floor."""
     result = Call(hosts, "node8", HOSTS, groups=["scaling", "rails"], floor_gbyte_s=10000.0, relative_floor=0.01, isolate=True,
                   sizes={"begin": "16K", "end": "16K"}).result()
     measured = [record for record in result["measurements"] if record["kind"] == "collective"]
@@ -55,7 +55,7 @@ def test_groups_of_hosts(hosts: Lab) -> None:
     assert left(hosts) == {}
 
 
-def test_a_wrong_result_on_a_rank_that_is_not_the_root(hosts: Lab) -> None:
+def test_wrong_result_names_the_host_of_the_rank(hosts: Lab) -> None:
     record = Call(hosts, "node1", HOSTS, {"SIM_HCCL_CORRUPT": "1", "SIM_HCCL_RANKS": "9"}).record()
     assert (record["status"], record["error"]["code"], record["context"]) == ("failed", "check_failed", {"suspects": ["node5"]})
     assert record["error"]["message"] == "check result failed on rank 9 for 8192, 16384 bytes, on node5"
@@ -75,8 +75,8 @@ def keys(hosts: Lab) -> list[str]:
 
 
 @pytest.fixture
-def strangers(hosts: Lab) -> Iterator[None]:
-    """Hosts that do not let each other in."""
+def without_keys(hosts: Lab) -> Iterator[None]:
+    """Remove the ssh keys with which the hosts log in to each other."""
     kept = {name: hosts.path(name, "/root/.ssh/id_ed25519") for name in FOUR}
     text = kept["node1"].read_text()
     for path in kept.values():
@@ -87,9 +87,9 @@ def strangers(hosts: Lab) -> Iterator[None]:
         path.chmod(0o600)
 
 
-@pytest.mark.usefixtures("strangers")
-def test_a_key_for_one_run(hosts: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The first run is killed in the middle, the next one takes away what it left; and it measures groups, with a key all the way."""
+@pytest.mark.usefixtures("without_keys")
+def test_temporary_key_for_one_run(hosts: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first run is killed. The next one removes the remaining key of the first and measures groups with a new key."""
     before = authorized(hosts)
     refused = Call(hosts, "node1", FOUR[:3]).record()["error"]
     assert (refused["code"], refused["message"].count("Permission denied (publickey)")) == ("ssh_refused", 2)
@@ -116,7 +116,7 @@ def test_a_key_for_one_run(hosts: Lab, tmp_path: Path, monkeypatch: pytest.Monke
     assert {count for name, count in play.changed().items() if name != "localhost"} == {0}, "writing the report is no change of a host"
 
 
-def test_a_program_that_is_stopped(hosts: Lab) -> None:
+def test_stopped_program_is_reported(hosts: Lab) -> None:
     call = Call(hosts, "node1", HOSTS, timeout=4)
     for pid in call.wait_for_ranks("node4"):
         stop(pid)
@@ -126,8 +126,8 @@ def test_a_program_that_is_stopped(hosts: Lab) -> None:
     assert left(hosts) == {}
 
 
-def test_the_module_is_killed(hosts: Lab) -> None:
-    """While one rank stands still, so that no other one ends by itself."""
+def test_killed_module(hosts: Lab) -> None:
+    """One rank is stopped, so that no other rank ends by itself."""
     call = Call(hosts, "node1", HOSTS, timeout=600)
     stop(call.wait_for_ranks("node3")[0])
     for name in HOSTS:
@@ -136,7 +136,7 @@ def test_the_module_is_killed(hosts: Lab) -> None:
     assert left(hosts) == {}
 
 
-def test_a_host_that_hangs_and_one_that_dies_in_the_middle(hosts: Lab) -> None:
+def test_hosts_that_hang_or_die_during_the_run(hosts: Lab) -> None:
     call = Call(hosts, "node1", HOSTS, {"SIM_HCCL_HANG": "1", "SIM_HCCL_RANKS": "0"}, timeout=6)
     for name in HOSTS:
         call.wait_for_ranks(name)

@@ -1,4 +1,4 @@
-"""nccl_perf as a whole: the module, a real mpirun, the stand-in programs in the formats of several releases, real TCP traffic."""
+"""nccl_perf: the module with a real mpirun, simulated programs with the formats of several releases, and real TCP traffic."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_failures(site: Site, faults: dict[str, str], code: str, rows: int) -> N
     assert happens(lambda: site.left() == ({}, []))
 
 
-def test_too_low_a_bandwidth(site: Site) -> None:
+def test_bandwidth_below_the_floor(site: Site) -> None:
     record = site.call(environment={"NCCL_TESTS_MIN_BW": "1000000"})["measurements"][0]
     assert (record["status"], record["error"]["code"]) == ("failed", "low_bandwidth")
 
@@ -86,13 +86,13 @@ def test_one_process_for_two_gpus(site: Site) -> None:
     assert planned["hostfile"] == "127.77.0.1:1\n127.77.0.2:1\n"
 
 
-def test_a_rank_that_hangs(site: Site) -> None:
+def test_rank_that_hangs_is_reported(site: Site) -> None:
     record = site.call({"SIM_HCCL_HANG": "1", "SIM_HCCL_RANKS": "3"}, hosts=HOSTS, timeout=8)["measurements"][0]
     assert (record["status"], record["error"]["code"], [sample["size_bytes"] for sample in record["samples"]]) == ("failed", "timed_out", [8192])
     assert happens(lambda: site.left() == ({}, []))
 
 
-def test_a_killed_module_leaves_nothing(site: Site) -> None:
+def test_killed_module_leaves_no_process(site: Site) -> None:
     child = site.start({"SIM_HCCL_HANG": "1", "SIM_HCCL_RANKS": "3"}, hosts=HOSTS, timeout=600)
     try:
         started = happens(lambda: sum("all_reduce_perf -b" in line and not ("mpirun" in line or line.startswith("timeout "))
@@ -107,7 +107,7 @@ def test_a_killed_module_leaves_nothing(site: Site) -> None:
             os.kill(pid, signal.SIGKILL)
 
 
-def test_the_json_file_gives_the_record_and_no_environment(site: Site) -> None:
+def test_json_file_has_the_record_without_environment(site: Site) -> None:
     path = site.folder / "out.json"
     program = site.options["nccl_tests_dir"] + "/build/all_reduce_perf"
     argv = [mpirun(), "-n", "2", program, *"-b 8K -e 16K -f 2 -n 2".split(), "-J", str(path)]
@@ -119,7 +119,7 @@ def test_the_json_file_gives_the_record_and_no_environment(site: Site) -> None:
     assert "do-not-keep" not in json.dumps(result)
 
 
-def test_gpus_at_work_are_left_alone(site: Site) -> None:
+def test_busy_gpus_are_not_measured(site: Site) -> None:
     smi = site.folder / "nvidia-smi"
     smi.write_text("#!/bin/sh\necho '4711, python3'\n")
     smi.chmod(0o755)

@@ -1,4 +1,4 @@
-"""The playbook check_collective on three simulated A3 servers of two super pods, with a real mpirun: the order of ranks, and the tool that is asked for."""
+"""The playbook check_collective on three simulated A3 servers of two super pods, with a real mpirun: the order of ranks and the choice of the tool."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def measured(cluster: Path, **variables: Any) -> tuple[dict[str, Any], str]:
-    """The one record, and what the playbook said."""
+    """Run the playbook. Return the record of the collective and the output."""
     history = cluster / f"history-{len(list(cluster.glob('history-*')))}"
     whole = {"check_collective_mpirun": mpirun(), "check_collective_ranks_per_host": 2, "check_collective_sizes": {"begin": "8K", "end": "16K", "factor": 2},
              "check_collective_iterations": 2, "check_collective_warmup": 1, "check_collective_timeout_s": 60,
@@ -46,14 +46,14 @@ def measured(cluster: Path, **variables: Any) -> tuple[dict[str, Any], str]:
     return next(record for record in records if record.get("kind") == "collective"), " ".join((done.stdout + done.stderr).split())
 
 
-def test_hosts_of_a_super_pod_stand_together(cluster: Path) -> None:
+def test_ranks_of_a_super_pod_are_consecutive(cluster: Path) -> None:
     record, said = measured(cluster)
     assert (record["tool"]["name"], record["status"], record["hosts"], record["ranks"]) == ("all_reduce_test", "ok", ["n1", "n3", "n2"], 6)
     assert "all_reduce over 3 hosts, 6 ranks: ok" in said
 
 
-def test_a_host_that_cannot_be_looked_at_ends_no_other_play(cluster: Path) -> None:
-    """So the page of a whole run is made whatever the collective found."""
+def test_host_that_cannot_be_probed_ends_no_other_play(cluster: Path) -> None:
+    """The report of a whole run is therefore written whatever the result of the collective."""
     (cluster / "two.yml").write_text(json.dumps([
         {"import_playbook": "hccn.cluster.check_collective"},
         {"hosts": "npu", "gather_facts": False, "tasks": [{"ansible.builtin.debug": {"msg": "next on {{ inventory_hostname }}"}}]}]))
@@ -67,7 +67,7 @@ def test_a_host_that_cannot_be_looked_at_ends_no_other_play(cluster: Path) -> No
     assert run_playbook(cluster / "two.yml", cluster / "hosts-broken").returncode == 2
 
 
-def test_gpus_and_the_order_that_is_given(cluster: Path) -> None:
+def test_nccl_tests_in_the_given_order(cluster: Path) -> None:
     record, said = measured(cluster, check_collective_tool="nccl_tests", check_collective_rank_order="given", check_collective_allow_busy=True)
     assert (record["tool"]["name"], record["status"], record["hosts"], record["ranks"]) == ("all_reduce_perf", "ok", ["n1", "n2", "n3"], 6)
     assert "all_reduce over 3 hosts, 6 ranks: ok" in said

@@ -1,4 +1,4 @@
-"""Simulated nodes over loopback, and the modules as a host runs them: a Python process with its arguments on standard input."""
+"""Simulated hosts over loopback, and modules as Ansible starts them: Python processes with arguments on standard input."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.simulator.hccn_sim import layout
 DEADLINE = 60.0
 KEY = "00112233445566778899aabbccddeeff"
 TRACE = "HCCN_FABRIC_TEST"
-"""Environment variable by which a test finds every process that its modules left, with the guards."""
+"""Environment variable by which a test finds all processes of its modules, including guards."""
 
 CALLS = """#!/bin/sh
 echo "$@" >> {calls}
@@ -29,14 +29,14 @@ exec {tool} "$@"
 
 
 class Cluster:
-    """Nodes n1, n2, ...; each tool call is written down before it is made."""
+    """Hosts n1, n2, ...; a log records each call of a tool before it is made."""
 
     def __init__(self, folder: Path, count: int, devices: int = 1, **settings: object) -> None:
         self.folder = folder
         self.trace = uuid.uuid4().hex
         self.ports: dict[str, int] = {}
         self.devices = devices
-        self._network = 100 + os.getpid() % 100  # its own addresses, should tests run side by side
+        self._network = 100 + os.getpid() % 100  # separate addresses for tests that run in parallel
         self._started: list[subprocess.Popen[str]] = []
         for number in range(1, count + 1):
             self._make(f"n{number}", number, {"fabric": "loopback", "poll_seconds": 0.05, "measure_seconds": 0.2, "devices": devices, **settings})
@@ -51,7 +51,7 @@ class Cluster:
         return str(self.folder / name)
 
     def instrument(self, name: str, before: str = "") -> None:
-        """The tool of a node writes its arguments down; ``before`` are lines of shell to go before the call."""
+        """Make the tool of a host log its arguments. ``before``: lines of shell that run before each call."""
         path = Path(self.root(name)) / "bin" / "counted"
         path.write_text(CALLS.format(calls=self.calls_file(name), before=before, tool=f"{self.root(name)}/bin/hccn_tool"))
         path.chmod(0o755)
@@ -60,7 +60,7 @@ class Cluster:
         return Path(self.root(name)) / "calls"
 
     def calls(self, name: str) -> list[str]:
-        """What was called for tests: "0 reset", "0 server", "0 client"."""
+        """Return the calls of the measuring tool, such as "0 reset", "0 server" and "0 client"."""
         found = []
         for line in self.calls_file(name).read_text().splitlines() if self.calls_file(name).exists() else []:
             if "-roce_test" not in line:
@@ -73,7 +73,7 @@ class Cluster:
         layout.set_state(self.root(name), list(values))
 
     def hosts(self) -> list[dict[str, Any]]:
-        """The input of pair_plan."""
+        """Return the input of pair_plan."""
         return [
             {"host": name, "control_address": "127.0.0.1", "control_port": port,
              "devices": [{"id": device, "address": f"10.{self._network}.{name[1:]}.1{device}"} for device in range(self.devices)]}
@@ -91,7 +91,7 @@ class Cluster:
         }
 
     def start(self, module: str, options: dict[str, Any]) -> subprocess.Popen[str]:
-        """A module at work; its process has the trace in its environment."""
+        """Start a module, with the trace in its environment."""
         path = os.pathsep.join([str(ROOT / "collections"), os.environ.get("PYTHONPATH", "")])
         process = subprocess.Popen(
             [sys.executable, "-m", f"ansible_collections.hccn.cluster.plugins.modules.{module}"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
@@ -119,15 +119,15 @@ class Cluster:
 
     @staticmethod
     def lines(path: Path) -> list[dict[str, Any]]:
-        """Of a journal, those that are whole."""
+        """Return the complete lines of a journal."""
         return [json.loads(line) for line in path.read_text().split("\n")[:-1]] if path.exists() else []
 
     def testing(self, name: str) -> bool:
-        """Does a device of the node have a test in hand, or one that was not reset?"""
+        """Return True if a device of the host has a test that runs or was not reset."""
         return any((Path(self.root(name)) / "state").glob("roce_test_*.json"))
 
     def processes(self, name: str = "") -> list[int]:
-        """Of the modules started here with all that came of them; with a name, those of its tools and devices."""
+        """Return the processes of all modules and their children, or with a name those of the tools and devices of that host."""
         needle = self.root(name).encode() if name else f"{TRACE}={self.trace}".encode()
         found = []
         for entry in os.listdir("/proc"):
@@ -156,7 +156,7 @@ class Cluster:
 
 
 def result(process: subprocess.Popen[str]) -> dict[str, Any]:
-    """What a module returned."""
+    """Wait for a module and return its result."""
     output, errors = process.communicate(timeout=DEADLINE)
     assert not errors, errors
     found: dict[str, Any] = json.loads(output)
@@ -164,7 +164,7 @@ def result(process: subprocess.Popen[str]) -> dict[str, Any]:
 
 
 def run(cluster: Cluster, plan: dict[str, Any], **options: Any) -> dict[str, dict[str, Any]]:
-    """All nodes at once; their results by name."""
+    """Run the module on all hosts at once and return the results by host."""
     processes = {name: cluster.perf(name, plan, **options) for name in cluster.ports}
     return {name: result(process) for name, process in processes.items()}
 

@@ -11,7 +11,7 @@ from tests.integration.check_fabric.cluster import Cluster
 
 @pytest.fixture
 def make(tmp_path: Path) -> Iterator[Callable[..., Cluster]]:
-    """Makes a cluster, with nothing left of it after the test."""
+    """Return a function that makes a cluster, which is removed after the test."""
     made: list[Cluster] = []
 
     def cluster(*arguments: Any, **settings: Any) -> Cluster:

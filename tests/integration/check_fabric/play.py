@@ -1,4 +1,4 @@
-"""Playbooks over simulated nodes, and an sshd of a test's own on this machine."""
+"""Run playbooks on simulated hosts, and start an sshd for a test."""
 
 from __future__ import annotations
 
@@ -22,26 +22,26 @@ OPTIONS = "-o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null -o Identi
 
 
 def write(folder: Path, playbook: str, cluster: Cluster, variables: Mapping[str, Any], of_hosts: Mapping[str, Mapping[str, Any]] | None = None) -> None:
-    """play.yml, and hosts.json with the nodes, each with its ``root``."""
+    """Write play.yml and hosts.json with all hosts, each with its ``root``."""
     hosts = {name: {"root": cluster.root(name), **(of_hosts or {}).get(name, {})} for name in cluster.ports}
     (folder / "hosts.json").write_text(json.dumps({"all": {"hosts": hosts, "vars": {"ansible_connection": "local", **variables}}}))
     (folder / "play.yml").write_text(playbook)
 
 
 def start(folder: Path, *arguments: str) -> subprocess.Popen[str]:
-    """ansible-playbook at work, the head of a process group of its own."""
+    """Start ansible-playbook in a new process group."""
     argv = [ANSIBLE_PLAYBOOK, "-i", "hosts.json", "play.yml", "--forks", "1", *arguments]
     return subprocess.Popen(argv, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True, env=ansible_environment())
 
 
 def results(cluster: Cluster) -> dict[str, dict[str, Any]]:
-    """What each host wrote down."""
+    """Return the results that each host wrote."""
     return {name: json.loads((Path(cluster.root(name)) / "results.json").read_text()) for name in cluster.ports}
 
 
 @contextlib.contextmanager
 def sshd(folder: Path) -> Iterator[dict[str, Any]]:
-    """The variables by which Ansible reaches this machine over ssh. As root it has a /run of its own, where sshd wants a folder."""
+    """Start an sshd and yield the variables for connections to it. For root it has a separate /run, where sshd needs a folder."""
     if not os.access(SSHD, os.X_OK) or shutil.which("ssh") is None:
         skip("sshd")
     folder.mkdir(mode=0o700)

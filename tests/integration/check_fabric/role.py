@@ -1,4 +1,4 @@
-"""The role check_fabric, and playbooks with it, over simulated nodes."""
+"""Run playbooks with the role check_fabric on simulated hosts."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from tests.integration.check_fabric.cluster import Cluster
 from tests.lib.playbook import run_playbook
 
 UNREACHABLE = 4
-"""ansible-playbook's exit code where no task failed and a host could not be reached: of a play that nothing concludes."""
+"""Exit status of ansible-playbook if no task failed and a host is unreachable."""
 FAILED = 2
 
 
 def play(cluster: Cluster, tmp_path: Path, playbook: str = "check_fabric", lost: str | None = None, code: int = 0,
          environment: Mapping[str, str] | None = None, of_hosts: Mapping[str, Mapping[str, Any]] | None = None, **variables: Any) -> str:
-    """What it says. ``lost``: a host whose port nobody listens on. ``code``: the exit status that is expected. ``of_hosts``: the hosts of the play with
-    variables of their own, without it all."""
+    """Run the playbook and return its output. ``lost``: a host whose ssh port refuses connections. ``code``: the expected exit status.
+    ``of_hosts``: the hosts of the play with further variables; by default all hosts."""
     hosts: dict[str, dict[str, Any]] = {
         entry["host"]: {"root": cluster.root(entry["host"]), "check_fabric_control_port": entry["control_port"], **(of_hosts or {}).get(entry["host"], {})}
         for entry in cluster.hosts() if of_hosts is None or entry["host"] in of_hosts}

@@ -1,4 +1,4 @@
-"""What the role check_fabric is asked for: a plan alone, and what cannot be measured or judged so, which is said before anything is measured."""
+"""Options of the role check_fabric: a plan only, and invalid options, which are refused before the measurement."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def cluster(tmp_path: Path) -> Iterator[Cluster]:
     made.close()
 
 
-def test_a_plan_alone(cluster: Cluster, tmp_path: Path) -> None:
+def test_plan_only_measures_nothing(cluster: Cluster, tmp_path: Path) -> None:
     said = play(cluster, tmp_path, check_fabric_plan_only="true")
     assert "quick: 2 pairs of NPUs over 3 hosts in 2 rounds" in said
     assert "n1: " not in said
@@ -36,7 +36,7 @@ def test_what_cannot_be_judged_is_refused_before_anything_is_measured(cluster: C
     assert [cluster.calls(name).count("0 client") for name in cluster.ports] == [0, 0, 0]
 
 
-def test_numbers_that_a_survey_gives_as_text(cluster: Cluster, tmp_path: Path) -> None:
+def test_numbers_as_text_of_a_survey_are_accepted(cluster: Cluster, tmp_path: Path) -> None:
     said = play(cluster, tmp_path, code=FAILED, check_fabric_floor_gbit_s="1000", check_fabric_relative_floor="0.4",
                 check_fabric_line_rate_floor="0", check_fabric_timeout_s="60")
     assert "n1: slow. " in said

@@ -1,4 +1,4 @@
-"""A job that starts on an NPU during a run: its pairs are not run any more, it is not reset, and it is busy."""
+"""A job that starts on an NPU during a run: the NPU is classified as busy, not reset, and not measured any more."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from tests.lib.hosts import set_state_after
 
 JOB = "0.process=4711:python3:100"
 LONG = {"iterations": 20000}
-"""With measure_seconds above 1 a test takes longer than an answer about the processes is good for."""
+"""With measure_seconds above 1, a test takes longer than a probe for processes stays valid."""
 
 
 def victim_of(plan: dict, side: str) -> str:
-    """A host whose second pair has it as ``side``, which is not of the last round alone."""
+    """Return a host that is the ``side`` of its second pair."""
     for host in ("n1", "n2", "n3"):
         pairs = [pair for one in plan["rounds"] for pair in one if host in (pair["source"]["host"], pair["target"]["host"])]
         if pairs[1][side]["host"] == host:
@@ -26,7 +26,7 @@ def victim_of(plan: dict, side: str) -> str:
 
 
 @pytest.mark.parametrize("side", ["source", "target"])
-def test_an_npu_that_becomes_busy_is_left_alone(make: Callable[..., Cluster], side: str) -> None:
+def test_npu_that_becomes_busy_is_not_measured(make: Callable[..., Cluster], side: str) -> None:
     cluster = make(3, 1, measure_seconds=1.3)
     plan = cluster.plan("full")
     victim = victim_of(plan, side)
@@ -43,21 +43,21 @@ def test_an_npu_that_becomes_busy_is_left_alone(make: Callable[..., Cluster], si
     kinds = [call.split()[1] for call in cluster.calls(victim)]
     assert [kind if kind == "reset" else "test" for kind in kinds] == ["reset", "test", "reset"], "no reset after the job has started"
     found = diagnose(list(cluster.ports), results, relative_floor=0.1)
-    # That a target is busy is the word of one partner only, which does not count against what it measured with the other.
+    # Only one partner reports a busy target, which does not outweigh the good result with the other.
     known = "busy" if side == "source" else "good"
     assert {verdict.host: verdict.verdict for verdict in found.verdicts} == {name: known if name == victim else "good" for name in cluster.ports}
     assert cluster.nothing_left("n1", "n2", "n3")
 
 
-def test_who_allows_it_measures_busy_npus(make: Callable[..., Cluster]) -> None:
+def test_allow_busy_measures_busy_npus(make: Callable[..., Cluster]) -> None:
     cluster = make(2, 1)
     cluster.set_state("n1", JOB)
     (record,) = records(run(cluster, cluster.plan(), allow_busy=True))
     assert record["status"] == "ok"
 
 
-def test_an_npu_that_is_given_another_address_meanwhile_is_busy(make: Callable[..., Cluster]) -> None:
-    """Another playbook has changed it since the pairs were planned: nobody is failed."""
+def test_npu_whose_address_changes_during_the_run_is_busy(make: Callable[..., Cluster]) -> None:
+    """Another playbook has changed the address since the pairs were planned. No host is classified as failed."""
     cluster = make(2, 1)
     plan = cluster.plan()
     target = plan["rounds"][0][0]["target"]

@@ -1,4 +1,4 @@
-"""Any connection and become method: hosts that Ansible reaches in four ways measure with each other, one fork at a time, after their modules have returned."""
+"""Connections and become methods: hosts with four different connections measure with each other, with one fork, after their modules have returned."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ PLAYBOOK = """
 """
 
 
-def test_four_ways_to_a_host(tmp_path: Path) -> None:
+def test_different_connections_and_become(tmp_path: Path) -> None:
     cluster = Cluster(tmp_path / "cluster", 4, poll_seconds=0.1)
     become = {"ansible_become": True, "ansible_become_method": "su"} if os.getuid() == 0 else {}  # root needs no password for it
     try:
@@ -67,14 +67,14 @@ def test_four_ways_to_a_host(tmp_path: Path) -> None:
             output, _none = running.communicate(timeout=420)
         assert running.returncode == 0, output
         whole = json.loads((Path(cluster.root("n1")) / "results.json").read_text())
-        found, told = whole["hosts"], whole["progress"]
+        found, progress = whole["hosts"], whole["progress"]
         assert {name: results["started"]["state"] for name, results in found.items()} == dict.fromkeys(cluster.ports, "running")
         assert {name: results["rdma"]["state"] for name, results in found.items()} == dict.fromkeys(cluster.ports, "finished")
         records = [record for results in found.values() for record in results["rdma"]["measurements"]]
         assert [record["status"] for record in records] == ["ok"] * 6
-        assert (told["state"], told["reporter"], told["progress"]["hosts_heard"], told["progress"]["pairs_done"]) == ("over", "n4", 4, 6)
-        assert told["msg"].startswith("6 of 6 pairs done, 0 failed, slowest ")
-        assert [line for line in told["lines"] if line not in output] == [], "they are printed as they come"
+        assert (progress["state"], progress["reporter"], progress["progress"]["hosts_heard"], progress["progress"]["pairs_done"]) == ("over", "n4", 4, 6)
+        assert progress["msg"].startswith("6 of 6 pairs done, 0 failed, slowest ")
+        assert [line for line in progress["lines"] if line not in output] == [], "they are printed as they come"
         until(lambda: not any(cluster.processes(name) or cluster.testing(name) for name in cluster.ports))
         until(lambda: not _runners(cluster))
     finally:
@@ -82,5 +82,5 @@ def test_four_ways_to_a_host(tmp_path: Path) -> None:
 
 
 def _runners(cluster: Cluster) -> list[int]:
-    """Those of the journals that live."""
+    """Return the pids of living runners in the journals."""
     return [line["pid"] for name in cluster.ports for line in cluster.journal(name)[:1] if Path(f"/proc/{line['pid']}").exists()]

@@ -1,4 +1,4 @@
-"""A host that stops answering while its connection stays up, for a user whose ansible.cfg is empty: it is unreachable, all others get their verdict."""
+"""A host that stops answering while its connection stays open, with an empty ansible.cfg: it is unreachable, and all other hosts are classified."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.lib.waiting import until
 
 MUTE = Path(__file__).with_name("mute")
 COMMAND_OF = {"ssh": "{folder}/cp/", "mute": "sleep\00036000"}
-"""In the command line of what waits for the host's answer."""
+"""Part of the command line of processes that wait for the answer of the host."""
 WITHIN_S = 60.0
 """From the end of the others' measurements to the end of the play."""
 LONGEST_S = 240.0
@@ -37,7 +37,7 @@ COMMON = {
 
 @dataclass
 class Frozen:
-    """What a play with a frozen host came to. ``after_s``: from the end of the others' measurements to its own end."""
+    """The result of a play with a frozen host. ``after_s``: seconds from the end of the measurements of other hosts to the end of the play."""
 
     exit: int
     output: str
@@ -46,14 +46,14 @@ class Frozen:
 
     @property
     def hosts(self) -> dict[str, list[str]]:
-        """The hosts by class, as the job's artifact has them."""
+        """The hosts by class, from the artifact of the job."""
         stats = self.output.split("CUSTOM STATS", 1)[1]
         found, _end = json.JSONDecoder().raw_decode(stats[stats.index("hccn_check_fabric"):].partition(": ")[2])
         return {name: hosts for name, hosts in found["hosts"].items() if hosts}
 
 
 def descendants(pid: int) -> list[int]:
-    """A process and all that came of it."""
+    """Return a process and all its descendants."""
     children: dict[int, list[int]] = {}
     for entry in Path("/proc").iterdir():
         with contextlib.suppress(OSError, ValueError):
@@ -65,7 +65,7 @@ def descendants(pid: int) -> list[int]:
 
 
 def mentioning(text: str) -> list[int]:
-    """Processes with a text in their command line."""
+    """Return the processes with a text in their command line."""
     found = []
     for entry in Path("/proc").iterdir():
         with contextlib.suppress(OSError, ValueError):
@@ -75,7 +75,7 @@ def mentioning(text: str) -> list[int]:
 
 
 class Play:
-    """A playbook of the collection over a cluster, one host of which has a connection of its own. ``bare``: an empty ansible.cfg."""
+    """A playbook of the collection on a cluster in which one host has a different connection, with an empty ansible.cfg."""
 
     def __init__(self, folder: Path, cluster: Cluster, victim: str, connection: dict[str, Any], playbook: str = "check_fabric", **variables: Any) -> None:
         self.folder, self.cluster, self.victim = folder, cluster, victim
@@ -94,7 +94,7 @@ class Play:
         return text in (self.folder / "output").read_text()
 
     def journals(self) -> dict[str, list[dict[str, Any]]]:
-        """What each host has measured so far."""
+        """Return the journals of all hosts so far."""
         found = {}
         for name in self.cluster.ports:
             for path in Path(self.cluster.root(name)).glob("runs/*/journal.jsonl"):
@@ -106,7 +106,7 @@ class Play:
         return all(journals.get(name) and "state" in journals[name][-1] for name in self.cluster.ports if name != self.victim)
 
     def ended(self) -> Frozen:
-        """Waits for the end, which is killed where it does not come; what is left of its connections is seen before that is ended, too."""
+        """Wait for the end of the play, or kill it at the time limit, and return its result with the remaining processes."""
         over = None
         end = time.monotonic() + LONGEST_S
         while self.process.poll() is None and time.monotonic() < end:
@@ -125,14 +125,14 @@ class Play:
 
 
 @contextlib.contextmanager
-def host_of_its_own(folder: Path, cluster: Cluster, name: str) -> Iterator[tuple[dict[str, Any], Callable[[], None]]]:
-    """The variables of a host with an sshd of its own, and what freezes it: sshd with all its sessions, and what the host measures with."""
+def ssh_host(folder: Path, cluster: Cluster, name: str) -> Iterator[tuple[dict[str, Any], Callable[[], None]]]:
+    """Start an sshd. Yield the variables of a host behind it and a function that stops sshd, all its sessions and the measurements of the host."""
     stopped: list[int] = []
     with play.sshd(folder) as variables:
         (server,) = [pid for pid in mentioning(str(folder / "sshd_config")) if Path(f"/proc/{pid}/comm").read_text().strip() == "sshd"][:1]
 
         def freeze() -> None:
-            for _again in range(2):  # what began meanwhile
+            for _again in range(2):  # new processes may have started meanwhile
                 for pid in [*descendants(server), *cluster.processes(name)]:
                     with contextlib.suppress(ProcessLookupError):
                         os.kill(pid, signal.SIGSTOP)
@@ -151,8 +151,8 @@ def host_of_its_own(folder: Path, cluster: Cluster, name: str) -> Iterator[tuple
 
 
 def connection_to(kind: str, folder: Path, cluster: Cluster, name: str) -> contextlib.AbstractContextManager[tuple[dict[str, Any], Callable[[], None]]]:
-    """As ``host_of_its_own``, by ssh or by the connection plugin ``mute``."""
-    return host_of_its_own(folder, cluster, name) if kind == "ssh" else mute_host(cluster, name)
+    """Return a host behind an sshd or behind the connection plugin ``mute``."""
+    return ssh_host(folder, cluster, name) if kind == "ssh" else mute_host(cluster, name)
 
 
 @contextlib.contextmanager
@@ -176,7 +176,7 @@ def mute_host(cluster: Cluster, name: str) -> Iterator[tuple[dict[str, Any], Cal
 
 @pytest.mark.parametrize(("kind", "victim"), [("ssh", "n3"), ("ssh", "n1"), ("mute", "n3"), ("mute", "n1")],
                          ids=["ssh", "ssh to the first reporter", "another connection", "another connection to the first reporter"])
-def test_a_host_that_freezes_while_it_measures(make: Callable[..., Cluster], tmp_path: Path, kind: str, victim: str) -> None:
+def test_host_that_freezes_during_the_measurement(make: Callable[..., Cluster], tmp_path: Path, kind: str, victim: str) -> None:
     cluster = make(4, measure_seconds=1.0)
     with connection_to(kind, tmp_path / "ssh", cluster, victim) as (connection, freeze):
         running = Play(tmp_path, cluster, victim, connection)
@@ -191,10 +191,10 @@ def test_a_host_that_freezes_while_it_measures(make: Callable[..., Cluster], tmp
     assert mentioning(COMMAND_OF[kind].format(folder=tmp_path)) == [], "what waited for the host is killed"
 
 
-def test_a_host_that_is_frozen_from_the_beginning(make: Callable[..., Cluster], tmp_path: Path) -> None:
-    """The kernel of a frozen host takes the connection, and nothing answers."""
+def test_host_that_is_frozen_from_the_start(make: Callable[..., Cluster], tmp_path: Path) -> None:
+    """The kernel of a frozen host accepts the connection, but sshd does not answer."""
     cluster = make(3)
-    with host_of_its_own(tmp_path / "ssh", cluster, "n2") as (connection, freeze):
+    with ssh_host(tmp_path / "ssh", cluster, "n2") as (connection, freeze):
         freeze()
         found = Play(tmp_path, cluster, "n2", connection).ended()
     assert found.exit == 4, found.output
@@ -202,9 +202,9 @@ def test_a_host_that_is_frozen_from_the_beginning(make: Callable[..., Cluster], 
     assert found.left == []
 
 
-def test_a_host_that_freezes_in_bring_up(make: Callable[..., Cluster], tmp_path: Path) -> None:
+def test_host_that_freezes_during_bring_up(make: Callable[..., Cluster], tmp_path: Path) -> None:
     cluster = make(3)
-    with host_of_its_own(tmp_path / "ssh", cluster, "n2") as (connection, freeze):
+    with ssh_host(tmp_path / "ssh", cluster, "n2") as (connection, freeze):
         running = Play(tmp_path, cluster, "n2", connection, "bring_up", hccn_fail_on="never")
         until(lambda: running.said("Verify hccn.conf and complete its declared keys"))
         freeze()
@@ -215,7 +215,7 @@ def test_a_host_that_freezes_in_bring_up(make: Callable[..., Cluster], tmp_path:
 
 
 def scratch(folder: Path, connection: dict[str, Any], tasks: str) -> tuple[subprocess.Popen[str], Path]:
-    """A play of one's own over n1, which is local, and n2, with an empty ansible.cfg."""
+    """Start a play with these tasks on n1, which is local, and n2, with an empty ansible.cfg."""
     hosts = {"n1": {"ansible_connection": "local", "root": str(folder)}, "n2": {"root": str(folder), **connection}}
     (folder / "hosts.json").write_text(json.dumps({"all": {"hosts": hosts, "vars": {"ansible_python_interpreter": sys.executable}}}))
     (folder / "play.yml").write_text(f"- hosts: all\n  gather_facts: false\n  tasks:\n{tasks}")
@@ -226,8 +226,8 @@ def scratch(folder: Path, connection: dict[str, Any], tasks: str) -> tuple[subpr
     return subprocess.Popen(argv, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment), folder
 
 
-def told(process: subprocess.Popen[str], seconds: float) -> str:
-    """What a play said, which has to end by itself."""
+def output_of(process: subprocess.Popen[str], seconds: float) -> str:
+    """Return the output of a play, which must end by itself."""
     try:
         return process.communicate(timeout=seconds)[0]
     except subprocess.TimeoutExpired:
@@ -246,10 +246,10 @@ FREEZES = """
 """
 
 
-def test_no_temporary_folder_is_removed_on_a_host_that_does_not_answer(tmp_path: Path) -> None:
-    """Without pipelining a module has one, and Ansible removes it after the action, where no timeout holds."""
+def test_cleanup_of_a_host_that_does_not_answer_is_skipped(tmp_path: Path) -> None:
+    """Without pipelining, Ansible removes the temporary folder of a module after the action, outside of the timeout."""
     process, _folder = scratch(tmp_path, {"ansible_connection": "mute"}, FREEZES)
-    output = told(process, 120)
+    output = output_of(process, 120)
     assert process.returncode == 4, output
     assert "no answer within 15 s to hccn.cluster.bounded" in output
     assert ("n1 goes on" in output, "n2 goes on" in output) == (True, False)
@@ -268,14 +268,14 @@ SHARED = """
 """
 
 
-def test_a_shared_connection_that_was_opened_without_a_keepalive(make: Callable[..., Cluster], tmp_path: Path) -> None:
+def test_shared_connection_without_keepalive_is_ended(make: Callable[..., Cluster], tmp_path: Path) -> None:
     cluster = make(2)
-    with host_of_its_own(tmp_path / "ssh", cluster, "n2") as (connection, freeze):
+    with ssh_host(tmp_path / "ssh", cluster, "n2") as (connection, freeze):
         process, folder = scratch(tmp_path, connection, SHARED)
         until((folder / "waits-n2").exists)
         until(lambda: len(mentioning("[mux]")) >= 2)
         time.sleep(1)
         freeze()
-        output = told(process, 90)
+        output = output_of(process, 90)
     assert process.returncode == 4, output
     assert ("n1 goes on" in output, "n2 goes on" in output) == (True, False)

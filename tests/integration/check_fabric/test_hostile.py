@@ -1,4 +1,4 @@
-"""Attacks on the control ports of a run of three nodes: what is measured is the same as in peace, and no runner grows."""
+"""Attacks on the control ports of a run with three hosts: the results are those of a run without attacks, and no runner uses much more memory."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Attack = Callable[[int, threading.Event, "Peace"], None]
 
 @dataclass
 class Peace:
-    """A run that nobody attacks. ``said``: what callers sent to n2, by connection."""
+    """A run without attacks. ``said``: the bytes that callers sent to n2, by connection."""
 
     summary: list[tuple[Any, ...]]
     servers: dict[str, int]
@@ -37,18 +37,18 @@ class Peace:
 
 
 def summary(results: dict[str, dict[str, Any]]) -> list[tuple[Any, ...]]:
-    """What a run comes to, without what differs from run to run, the attempts that a busy machine needs among it."""
+    """Return the results of a run without details that differ from run to run, such as the number of attempts."""
     return sorted((found["state"], record["id"].rpartition("/")[0], record["status"], record["source"]["host"], record["target"]["host"],
                    len(record["samples"])) for found in results.values() for record in found["measurements"])
 
 
 def servers_of(cluster: Cluster) -> dict[str, int]:
-    """One for each pair of which a node is the target."""
+    """Return the number of servers per host: one for each pair with the host as target."""
     return {name: cluster.calls(name).count("0 server") for name in cluster.ports}
 
 
 def run(cluster: Cluster, seen: dict[str, tuple[int, int]], plans: dict[str, dict[str, Any]] | None = None) -> dict[str, dict[str, Any]]:
-    """The results by node; ``seen`` becomes the most KiB of memory and the most threads that each runner had."""
+    """Return the results by host. ``seen`` receives the peak memory in KiB and the peak number of threads of each runner."""
     plan = cluster.plan("full")
     processes = {name: cluster.perf(name, (plans or {}).get(name, plan), **MEASURE) for name in cluster.ports}
     while any(process.poll() is None for process in processes.values()):
@@ -68,7 +68,7 @@ def _size(pid: int) -> tuple[int, int]:
 
 @contextlib.contextmanager
 def relay(port: int, said: list[bytes]) -> Iterator[int]:
-    """Somebody on the way to a runner, who passes everything on and keeps what callers say."""
+    """Yield the port of a relay to a runner, which records the bytes of callers."""
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         listener.listen(64)
@@ -125,7 +125,7 @@ def connected(port: int) -> socket.socket:
 
 
 def wrong_key(port: int, stop: threading.Event, _peace: Peace) -> None:
-    """Well-formed lines of the very run, signed with another key."""
+    """Send well-formed lines of the run, signed with another key."""
     while not stop.wait(0.02):
         with contextlib.suppress(OSError, ValueError), connected(port) as sock:
             session = json.loads(sock.recv(65536))["session"] + os.urandom(16).hex()
@@ -145,7 +145,7 @@ def garbage(port: int, stop: threading.Event, _peace: Peace) -> None:
 
 
 def replay(port: int, stop: threading.Event, peace: Peace) -> None:
-    """True lines of a run with the same name and key, as somebody on the way has kept them."""
+    """Send recorded lines of a run with the same name and key."""
     kept = [said for said in peace.said if said]
     while not stop.wait(0.02):
         with contextlib.suppress(OSError), connected(port) as sock:
@@ -156,7 +156,7 @@ def replay(port: int, stop: threading.Event, peace: Peace) -> None:
 
 
 def slow(port: int, stop: threading.Event, _peace: Peace) -> None:
-    """Forty callers that send a byte now and then, and never a line."""
+    """Keep forty connections that send single bytes and never a line."""
     held: list[socket.socket] = []
     while not stop.wait(0.1):
         with contextlib.suppress(OSError):
@@ -184,7 +184,7 @@ def many_connections(port: int, stop: threading.Event, _peace: Peace) -> None:
 
 
 def many_bytes(port: int, stop: threading.Event, _peace: Peace) -> None:
-    """As much as is taken, without an end of line."""
+    """Send as many bytes as possible without an end of line."""
     while not stop.wait(0.01):
         with contextlib.suppress(OSError), connected(port) as sock:
             while not stop.is_set():
@@ -193,7 +193,7 @@ def many_bytes(port: int, stop: threading.Event, _peace: Peace) -> None:
 
 @contextlib.contextmanager
 def attacked(ports: list[int], attacks: list[Attack], peace: Peace) -> Iterator[list[BaseException]]:
-    """By each of them on each port; what an attacker found that must not be."""
+    """Run all attacks on all ports. Yield the failed assertions of the attacks."""
     stop = threading.Event()
     found: list[BaseException] = []
 
@@ -218,7 +218,7 @@ def attacked(ports: list[int], attacks: list[Attack], peace: Peace) -> Iterator[
     ([wrong_key, garbage, replay, slow], {"wrong_key", "bad_line"}),
     ([many_connections, many_bytes], {"crowded_out", "bad_line"}),
 ])
-def test_an_attack_changes_nothing(make: Callable[..., Cluster], peace: Peace, attacks: list[Attack], refused: set[str]) -> None:
+def test_attack_does_not_change_the_results(make: Callable[..., Cluster], peace: Peace, attacks: list[Attack], refused: set[str]) -> None:
     cluster = make(3)
     seen: dict[str, tuple[int, int]] = {}
     with attacked(list(cluster.ports.values()), attacks, peace) as found:

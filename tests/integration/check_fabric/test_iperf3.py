@@ -1,4 +1,4 @@
-"""A tool of the host instead of the NPU: real iperf3 between loopback addresses, nothing of hccn_tool."""
+"""A measuring tool of the host: real iperf3 between loopback addresses, without hccn_tool."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_iperf3(make: Callable[..., Cluster]) -> None:
 
 
 def play(cluster: Cluster, folder: Path, **extra: Any) -> dict[str, dict[str, Any]]:
-    """The role check_fabric over all nodes; what it registered, by host."""
+    """Run the role check_fabric on all hosts and return its registered results by host."""
     network = 10 + os.getpid() % 200
     hosts = {name: {"root": cluster.root(name), "check_fabric_addresses": [f"127.{network}.1.{number}"], "check_fabric_state_dir": f"{cluster.root(name)}/runs",
                     "check_fabric_control_address": "127.0.0.1", "check_fabric_control_port": port}
@@ -65,7 +65,7 @@ def play(cluster: Cluster, folder: Path, **extra: Any) -> dict[str, dict[str, An
     return {name: json.loads((Path(cluster.root(name)) / "results.json").read_text()) for name in cluster.ports}
 
 
-def test_the_role_with_iperf3_and_what_it_resumes(make: Callable[..., Cluster], tmp_path: Path) -> None:
+def test_role_with_iperf3_and_resume(make: Callable[..., Cluster], tmp_path: Path) -> None:
     cluster = make(3, 1)
     first = play(cluster, tmp_path)
     assert first["n1"]["verdict"]["hosts"]["good"] == ["n1", "n2", "n3"]

@@ -14,7 +14,7 @@ from tests.integration.check_fabric.test_resume import governor_of
 from tests.lib.waiting import until
 
 
-def test_a_killed_guard(make: Callable[..., Cluster], tmp_path: Path) -> None:
+def test_killed_guard(make: Callable[..., Cluster], tmp_path: Path) -> None:
     """Its runner lives: the run goes on and cleans up itself."""
     cluster = make(2, measure_seconds=1.0)
     cpu = {name: governor_of(tmp_path / name) for name in cluster.ports}
@@ -52,7 +52,7 @@ def measured_by(cluster: Cluster) -> dict[str, int]:
     return {name: sum(not call.endswith("reset") for call in cluster.calls(name)) for name in cluster.ports}
 
 
-def test_a_killed_controller(tmp_path: Path) -> None:
+def test_killed_controller(tmp_path: Path) -> None:
     """It takes a runner along. The others go on to the end, and the next check measures only what they could not."""
     cluster = Cluster(tmp_path / "cluster", 3, measure_seconds=0.5)
     cpu = {name: governor_of(Path(cluster.root(name)) / "host") for name in cluster.ports}
@@ -96,12 +96,12 @@ def test_a_killed_controller(tmp_path: Path) -> None:
 
 
 def journal(cluster: Cluster, name: str) -> list[dict[str, Any]]:
-    """Of the run of a check, which gives it its name."""
+    """Return the lines of the journal of the only run on the host."""
     (path,) = list((Path(cluster.root(name)) / "runs").glob("*/journal.jsonl"))[:1] or [None]
     return [] if path is None else cluster.lines(path)
 
 
 def running(cluster: Cluster, name: str) -> list[int]:
-    """Runners and guards of any run of a node that live."""
+    """Return the living runners and guards of all runs on the host."""
     lines = [line for path in (Path(cluster.root(name)) / "runs").glob("*/journal.jsonl") for line in cluster.lines(path) if line["type"] == "start"]
-    return [line[who] for line in lines for who in ("pid", "guard") if Path(f"/proc/{line[who]}").exists()]
+    return [line[key] for line in lines for key in ("pid", "guard") if Path(f"/proc/{line[key]}").exists()]

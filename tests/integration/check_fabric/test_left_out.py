@@ -1,4 +1,4 @@
-"""A host that hangs costs the others a few deadlines and not one a round; one that only seemed to hang is measured after all."""
+"""A host that hangs costs the others a few timeouts instead of one per round; a host that recovers is measured."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ STOPS_ITS_RUNNER = 'case "$*" in *reset*) ;; *-roce_test*) kill -STOP $PPID; sle
 
 
 def parted(found: list[dict[str, Any]], host: str) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """The records with a host, and those of the others."""
+    """Return the records with a host and those without it."""
     concerned = [record for record in found if host in (record["source"]["host"], record["target"]["host"])]
     return concerned, [record for record in found if record not in concerned]
 
 
 def source_is(host: str, plan: dict[str, Any]) -> dict[str, Any]:
-    """The plan with the host as the source of all its pairs: only a client's end is waited for, a server that never listens is told at once."""
+    """Return the plan with the host as the source of all its pairs: a hung client causes a timeout, a server that never listens is reported at once."""
     for entry in (entry for entries in plan["rounds"] for entry in entries if entry["target"]["host"] == host):
         entry["source"], entry["target"] = entry["target"], entry["source"]
     return plan
 
 
-def test_a_host_whose_tests_hang(make: Callable[..., Cluster]) -> None:
+def test_host_whose_tests_hang_is_suspended(make: Callable[..., Cluster]) -> None:
     cluster = make(6, 1)
     cluster.instrument("n6", HANGS)
     results = run(cluster, source_is("n6", cluster.plan("full")), pair_timeout=8)
@@ -45,7 +45,7 @@ def test_a_host_whose_tests_hang(make: Callable[..., Cluster]) -> None:
     assert verdicts == {**dict.fromkeys(cluster.ports, "good"), "n6": "failed"}
 
 
-def test_a_host_whose_runner_hangs(make: Callable[..., Cluster]) -> None:
+def test_host_whose_runner_hangs_does_not_stop_the_others(make: Callable[..., Cluster]) -> None:
     cluster = make(5, 1)
     cluster.instrument("n5", STOPS_ITS_RUNNER)
     plan = cluster.plan("full")
@@ -62,8 +62,8 @@ def test_a_host_whose_runner_hangs(make: Callable[..., Cluster]) -> None:
     assert result(hung)["state"] == "finished"
 
 
-def test_a_host_that_only_seemed_to_hang_is_measured_after_all(make: Callable[..., Cluster]) -> None:
-    """Its first two tests hang, the later ones go well."""
+def test_suspended_host_that_recovers_is_measured(make: Callable[..., Cluster]) -> None:
+    """The first two tests of the host hang, the later ones succeed."""
     cluster = make(5, 1)
     count = cluster.folder / "tests"
     cluster.instrument("n5", f"case \"$*\" in *reset*) ;; *-roce_test*) echo x >> '{count}'; [ $(wc -l < '{count}') -gt 2 ] || sleep 600;; esac")

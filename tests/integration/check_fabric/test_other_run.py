@@ -60,7 +60,7 @@ def gate(tmp_path: Path) -> Path:
 
 
 def folder(tmp_path: Path, name: str) -> Path:
-    """Of an operator: the inventory and the history of one run."""
+    """Make the folder for the inventory and history of an operator."""
     (tmp_path / name).mkdir()
     return tmp_path / name
 
@@ -120,7 +120,7 @@ def test_two_checks_at_once(cluster: Cluster, tmp_path: Path, background: Thread
     assert [runs(cluster, name) for name in cluster.ports] == [[first.run_id]] * 5
 
 
-def test_a_check_that_waits_for_the_other(cluster: Cluster, tmp_path: Path, background: ThreadPoolExecutor) -> None:
+def test_check_waits_for_another_run(cluster: Cluster, tmp_path: Path, background: ThreadPoolExecutor) -> None:
     first = First(cluster, tmp_path, background)
     waiting = background.submit(second, cluster, tmp_path, check_fabric_wait_for_other_run_s=200)
     time.sleep(8)
@@ -130,7 +130,7 @@ def test_a_check_that_waits_for_the_other(cluster: Cluster, tmp_path: Path, back
     assert [len(runs(cluster, name)) for name in SECOND] == [2] * 4
 
 
-def test_waiting_is_bounded(cluster: Cluster, tmp_path: Path, background: ThreadPoolExecutor) -> None:
+def test_wait_for_another_run_is_limited(cluster: Cluster, tmp_path: Path, background: ThreadPoolExecutor) -> None:
     first = First(cluster, tmp_path, background)
     began = time.monotonic()
     said = second(cluster, tmp_path, check_fabric_wait_for_other_run_s=3)
@@ -139,7 +139,7 @@ def test_waiting_is_bounded(cluster: Cluster, tmp_path: Path, background: Thread
     assert verdicts(first.said()) == dict.fromkeys(cluster.ports, "good")
 
 
-def test_runs_that_wait_do_not_keep_each_other_waiting(cluster: Cluster, tmp_path: Path, background: ThreadPoolExecutor) -> None:
+def test_waiting_runs_do_not_block_each_other(cluster: Cluster, tmp_path: Path, background: ThreadPoolExecutor) -> None:
     """Both wait for the first and may begin at the same time: each host goes to one of them, and none waits for the other's."""
     first = First(cluster, tmp_path, background)
     waiting = [background.submit(second, cluster, tmp_path, name, check_fabric_wait_for_other_run_s=200, check_fabric_confirm=False,
@@ -152,7 +152,7 @@ def test_runs_that_wait_do_not_keep_each_other_waiting(cluster: Cluster, tmp_pat
     assert {state for found in classes for state in found.values()} <= {"good", "busy", "not_measured"}
 
 
-def test_a_retest_that_meets_a_check_takes_nobody_out_of_service(cluster: Cluster, tmp_path: Path, background: ThreadPoolExecutor) -> None:
+def test_retest_during_a_check_drains_no_host(cluster: Cluster, tmp_path: Path, background: ThreadPoolExecutor) -> None:
     """The second test of a rulebook: no event comes of it, so no host is quarantined."""
     first = First(cluster, tmp_path, background)
     again = folder(tmp_path, "again")
@@ -173,7 +173,7 @@ def test_a_retest_that_meets_a_check_takes_nobody_out_of_service(cluster: Cluste
     assert verdicts(first.said()) == dict.fromkeys(cluster.ports, "good")
 
 
-def test_a_foreign_listener_on_the_control_port(cluster: Cluster, tmp_path: Path) -> None:
+def test_foreign_listener_on_the_control_port(cluster: Cluster, tmp_path: Path) -> None:
     """Any user of a host can listen there; that must not take it out of service."""
     user = "nobody" if os.getuid() == 0 else pwd.getpwuid(os.getuid()).pw_name
     listener = subprocess.Popen([sys.executable, "-c", LISTENS, str(cluster.ports["n3"])], stdout=subprocess.PIPE, text=True)

@@ -18,7 +18,7 @@ from tests.integration.check_fabric.cluster import Cluster, records, result, run
 from tests.lib.waiting import until
 
 
-def test_two_nodes(make: Callable[..., Cluster]) -> None:
+def test_two_hosts(make: Callable[..., Cluster]) -> None:
     cluster = make(2, 2)
     results = run(cluster, cluster.plan("full"), server_start_delay=2)  # no second attempt, however busy the machine
     assert {name: (found["state"], found["changed"]) for name, found in results.items()} == {"n1": ("finished", False), "n2": ("finished", False)}
@@ -38,7 +38,7 @@ def test_two_nodes(make: Callable[..., Cluster]) -> None:
     assert cluster.nothing_left("n1", "n2")
 
 
-def test_an_old_journal_with_odd_lines_stops_no_later_run(make: Callable[..., Cluster]) -> None:
+def test_damaged_old_journal_does_not_stop_a_later_run(make: Callable[..., Cluster]) -> None:
     """It is of a run whose runner and guard were killed: what its first line still says is repaired, and the odd lines are counted."""
     cluster = make(2, 1)
     old = Path(cluster.root("n1")) / "runs" / "old"
@@ -56,7 +56,7 @@ def test_an_old_journal_with_odd_lines_stops_no_later_run(make: Callable[..., Cl
     assert known["error"]["message"] == "the runner died during the run: 0 of 0 pairs are in the journal (7 lines are malformed)"
 
 
-def test_every_test_stands_between_resets(make: Callable[..., Cluster]) -> None:
+def test_npus_are_reset_before_and_after_each_test(make: Callable[..., Cluster]) -> None:
     cluster = make(3, 1)
     results = run(cluster, cluster.plan("full"))
     assert [record["status"] for record in records(results)] == ["ok", "ok", "ok"]
@@ -68,7 +68,7 @@ def test_every_test_stands_between_resets(make: Callable[..., Cluster]) -> None:
         assert len(kinds) == 5, "one reset first, one after each test"
 
 
-def test_a_slow_device_is_named_and_nobody_else(make: Callable[..., Cluster]) -> None:
+def test_only_the_slow_device_is_named(make: Callable[..., Cluster]) -> None:
     cluster = make(4, 2)
     cluster.set_state("n3", "1.rate_mbit=20")
     results = run(cluster, cluster.plan("quick"))
@@ -90,7 +90,7 @@ def test_latency_and_other_operations(make: Callable[..., Cluster]) -> None:
     assert sample["latency_us"]["min"] <= sample["latency_us"]["typical"] <= sample["latency_us"]["max"]
 
 
-def test_one_device_after_the_other(make: Callable[..., Cluster]) -> None:
+def test_devices_are_measured_one_at_a_time(make: Callable[..., Cluster]) -> None:
     cluster = make(2, 3)
     results = run(cluster, cluster.plan(), parallel="none")
     assert [record["status"] for record in records(results)] == ["ok", "ok", "ok"]
@@ -100,7 +100,7 @@ def test_one_device_after_the_other(make: Callable[..., Cluster]) -> None:
     assert len(busy) == 3
 
 
-def test_a_host_that_is_not_there(make: Callable[..., Cluster]) -> None:
+def test_unreachable_host_is_reported(make: Callable[..., Cluster]) -> None:
     cluster = make(3, 1)
     plan = cluster.plan("full")
     processes = {name: cluster.perf(name, plan, meeting_timeout=8) for name in ("n1", "n2")}
@@ -117,7 +117,7 @@ def test_a_host_that_is_not_there(make: Callable[..., Cluster]) -> None:
     assert cluster.nothing_left("n1", "n2")
 
 
-def test_a_host_that_comes_late(make: Callable[..., Cluster]) -> None:
+def test_host_that_starts_late_is_measured(make: Callable[..., Cluster]) -> None:
     cluster = make(2, 1)
     plan = cluster.plan()
     (source,) = {entry["source"]["host"] for entry in plan["rounds"][0]}
@@ -130,7 +130,7 @@ def test_a_host_that_comes_late(make: Callable[..., Cluster]) -> None:
     assert record["status"] == "ok"
 
 
-def test_a_hung_host_does_not_hang_the_others(make: Callable[..., Cluster]) -> None:
+def test_hung_host_does_not_block_the_others(make: Callable[..., Cluster]) -> None:
     cluster = make(3, 1)
     plan = cluster.plan("full")
     hung = cluster.perf("n3", plan, meeting_timeout=5)
@@ -149,7 +149,7 @@ def test_a_hung_host_does_not_hang_the_others(make: Callable[..., Cluster]) -> N
 
 
 @pytest.mark.parametrize("victim", ["source", "target"])
-def test_a_killed_runner_leaves_nothing(make: Callable[..., Cluster], victim: str) -> None:
+def test_killed_runner_leaves_no_process(make: Callable[..., Cluster], victim: str) -> None:
     cluster = make(2, 1, measure_seconds=30.0)
     plan = cluster.plan()
     ends = {side: plan["rounds"][0][0][side]["host"] for side in ("source", "target")}
@@ -171,7 +171,7 @@ def test_a_killed_runner_leaves_nothing(make: Callable[..., Cluster], victim: st
         assert record["error"]["message"].startswith(f"the runner of {dead} (127.0.0.1 port {cluster.ports[dead]}) disappeared during the pair: ")
 
 
-def test_a_background_run(make: Callable[..., Cluster]) -> None:
+def test_background_run(make: Callable[..., Cluster]) -> None:
     cluster = make(2, 1)
     plan = cluster.plan()
     started = result(cluster.perf("n1", plan, wait=False))
@@ -186,7 +186,7 @@ def test_a_background_run(make: Callable[..., Cluster]) -> None:
     until(lambda: cluster.nothing_left("n1", "n2"))
 
 
-def test_a_background_run_that_is_killed(make: Callable[..., Cluster]) -> None:
+def test_killed_background_run_is_reported(make: Callable[..., Cluster]) -> None:
     cluster = make(2, 1, measure_seconds=30.0)
     plan = cluster.plan()
     for name in cluster.ports:
@@ -198,7 +198,7 @@ def test_a_background_run_that_is_killed(make: Callable[..., Cluster]) -> None:
     assert {cluster.info(name)["state"] for name in cluster.ports} == {"failed"}
 
 
-def test_ending_a_background_run(make: Callable[..., Cluster]) -> None:
+def test_background_run_can_be_ended(make: Callable[..., Cluster]) -> None:
     cluster = make(2, 1, measure_seconds=30.0)
     plan = cluster.plan()
     for name in cluster.ports:
@@ -213,7 +213,7 @@ def test_ending_a_background_run(make: Callable[..., Cluster]) -> None:
     until(lambda: cluster.nothing_left("n1", "n2"))
 
 
-def test_a_second_run_on_the_same_host(make: Callable[..., Cluster]) -> None:
+def test_second_run_on_the_same_host_is_refused(make: Callable[..., Cluster]) -> None:
     cluster = make(2, 1)
     plan = cluster.plan()
     result(cluster.perf("n1", plan, wait=False, meeting_timeout=120))
@@ -230,7 +230,7 @@ def test_a_second_run_on_the_same_host(make: Callable[..., Cluster]) -> None:
     assert result(cluster.start("rdma_perf_info", {"state_dir": f"{cluster.root('n1')}/runs"}))["state"] == "idle"
 
 
-def test_a_second_run_on_the_same_port(make: Callable[..., Cluster]) -> None:
+def test_second_run_on_the_same_port_is_refused(make: Callable[..., Cluster]) -> None:
     """It knows nothing of the first one, since it has a state_dir of its own."""
     cluster = make(2, 1)
     plan = cluster.plan()
@@ -242,7 +242,7 @@ def test_a_second_run_on_the_same_port(make: Callable[..., Cluster]) -> None:
     assert cluster.absent("n1")["changed"] is True
 
 
-def test_a_run_is_not_made_twice(make: Callable[..., Cluster]) -> None:
+def test_run_id_of_a_finished_run_is_refused(make: Callable[..., Cluster]) -> None:
     cluster = make(2, 1)
     plan = cluster.plan()
     run(cluster, plan)
@@ -259,7 +259,7 @@ def test_a_run_is_not_made_twice(make: Callable[..., Cluster]) -> None:
     ("source", "0.fail.report=-5", "no_report", "source"),
     ("target", "0.link=0", "connection_refused", None),
 ])
-def test_a_device_that_fails(make: Callable[..., Cluster], end: str, state: str, code: str, failed_end: str | None) -> None:
+def test_failing_device_is_reported(make: Callable[..., Cluster], end: str, state: str, code: str, failed_end: str | None) -> None:
     cluster = make(2, 1)
     plan = cluster.plan()
     cluster.set_state(plan["rounds"][0][0][end]["host"], state)
@@ -276,7 +276,7 @@ exit 2;;
 esac"""
 
 
-def test_a_device_that_does_other_work(make: Callable[..., Cluster]) -> None:
+def test_busy_device_is_not_measured(make: Callable[..., Cluster]) -> None:
     cluster = make(2, 1)
     plan = cluster.plan()
     source = plan["rounds"][0][0]["source"]["host"]
@@ -287,7 +287,7 @@ def test_a_device_that_does_other_work(make: Callable[..., Cluster]) -> None:
     assert {verdict.host: verdict.verdict for verdict in diagnose([source], results).verdicts} == {source: "busy"}
 
 
-def test_a_client_that_comes_too_early_tries_again(make: Callable[..., Cluster]) -> None:
+def test_client_that_starts_too_early_tries_again(make: Callable[..., Cluster]) -> None:
     cluster = make(2, 1)
     plan = cluster.plan()
     source, target = (plan["rounds"][0][0][side]["host"] for side in ("source", "target"))
@@ -304,7 +304,7 @@ def test_a_client_that_comes_too_early_tries_again(make: Callable[..., Cluster])
     assert cluster.calls(target).count("0 server") == 1
 
 
-def test_a_hostile_caller_changes_nothing(make: Callable[..., Cluster]) -> None:
+def test_hostile_caller_does_not_change_the_results(make: Callable[..., Cluster]) -> None:
     cluster = make(2, 2)
     stop = threading.Event()
 

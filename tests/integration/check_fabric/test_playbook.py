@@ -1,4 +1,4 @@
-"""The way through Ansible: plan, start in the background with fewer forks than hosts, collect, judge. The runners outlive the modules' archives."""
+"""Modules under Ansible: plan, background start with fewer forks than hosts, collection, classification. Runners outlive the removal of the modules."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def cluster(tmp_path: Path) -> Iterator[Cluster]:
 
 
 def play(cluster: Cluster, tmp_path: Path, *arguments: str) -> dict[str, dict[str, Any]]:
-    """What the tasks registered, by host."""
+    """Return the registered results by host."""
     hosts = {name: {"root": cluster.root(name)} for name in cluster.ports}
     variables = {"ansible_connection": "local", "hosts_of_test": cluster.hosts(), "key_of_test": KEY}
     (tmp_path / "hosts.json").write_text(json.dumps({"all": {"hosts": hosts, "vars": variables}}))
@@ -70,7 +70,7 @@ def play(cluster: Cluster, tmp_path: Path, *arguments: str) -> dict[str, dict[st
     return {name: json.loads((Path(cluster.root(name)) / "results.json").read_text()) for name in cluster.ports}
 
 
-def test_a_slow_device_is_found(cluster: Cluster, tmp_path: Path) -> None:
+def test_slow_device_is_found(cluster: Cluster, tmp_path: Path) -> None:
     cluster.set_state("n2", "0.rate_mbit=20")
     found = play(cluster, tmp_path, "-vvv")
     assert {name: results["started"]["state"] for name, results in found.items()} == dict.fromkeys(cluster.ports, "running")

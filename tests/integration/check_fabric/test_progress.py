@@ -1,4 +1,4 @@
-"""How far a run is: two hosts are told by all others, one may die, and what waits only for reports is in nobody's way."""
+"""Progress of a run: all hosts report to two aggregators, one of which may die, and a waiting aggregator does not block other runs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.integration.check_fabric.cluster import Cluster, result, run
 from tests.lib.waiting import until
 
 
-def test_a_reporter_that_dies_and_the_one_that_does_not(make: Callable[..., Cluster]) -> None:
+def test_second_reporter_survives_the_first(make: Callable[..., Cluster]) -> None:
     cluster = make(3, measure_seconds=4.0)
     plan = cluster.plan("full")
     options = {"wait": False, "reporters": ["n1", "n2"], "duration": 8, "iterations": None, "meeting_timeout": 60}
@@ -33,8 +33,8 @@ def test_a_reporter_that_dies_and_the_one_that_does_not(make: Callable[..., Clus
     until(lambda: cluster.nothing_left("n1", "n2", "n3"))
 
 
-def test_who_waits_for_reports_makes_room_for_the_next_run(make: Callable[..., Cluster]) -> None:
-    """n3 never comes, so that n1, a reporter, waits for it when its own pair is over."""
+def test_aggregator_that_waits_ends_for_the_next_run(make: Callable[..., Cluster]) -> None:
+    """n3 never starts, so the aggregator on n1 waits for it after its pair has ended."""
     cluster = make(3)
     plan = cluster.plan("pairs", pairs=[["n1", "n2"]])
     plan["hosts"]["n3"] = {"control_address": "127.0.0.1", "control_port": cluster.ports["n3"]}
@@ -50,8 +50,9 @@ def test_who_waits_for_reports_makes_room_for_the_next_run(make: Callable[..., C
     until(lambda: cluster.nothing_left("n1", "n2"))
 
 
-def test_who_is_not_there_when_all_are_started_is_given_up(make: Callable[..., Cluster]) -> None:
-    """n4 is never started, and the time of the meeting is long: only the word that all are started ends the run. The second reporter has it from the first."""
+def test_host_that_is_not_started_is_given_up_once_all_are_started(make: Callable[..., Cluster]) -> None:
+    """n4 is never started and the timeout for the start is long, so the run ends when the controller announces that all have started. The first
+    aggregator passes this on to the second."""
     cluster = make(4)
     plan = cluster.plan("full")
     names = ("n1", "n2", "n3")
@@ -68,7 +69,7 @@ def test_who_is_not_there_when_all_are_started_is_given_up(make: Callable[..., C
     until(lambda: cluster.nothing_left(*names))
 
 
-def test_ending_one_who_only_waits_for_reports(make: Callable[..., Cluster]) -> None:
+def test_waiting_aggregator_can_be_ended(make: Callable[..., Cluster]) -> None:
     cluster = make(2)
     plan = cluster.plan()
     plan["rounds"] = []
@@ -79,8 +80,8 @@ def test_ending_one_who_only_waits_for_reports(make: Callable[..., Cluster]) -> 
     assert not os.path.exists(f"{cluster.root('n1')}/runs/r1")
 
 
-def test_what_a_record_tells_of_its_ends_and_its_way(make: Callable[..., Cluster]) -> None:
-    """A pair that was bad is measured again with more queue pairs; the slower end's line rate is the floor."""
+def test_context_of_a_record(make: Callable[..., Cluster]) -> None:
+    """A bad pair is measured again with more queue pairs. The floor is the line rate of the slower NPU."""
     cluster = make(2)
     plan = cluster.plan()
     (entry,) = plan["rounds"][0]
@@ -96,7 +97,7 @@ def test_what_a_record_tells_of_its_ends_and_its_way(make: Callable[..., Cluster
     assert diagnose(list(cluster.ports), results, relative_floor=0.1, line_rate_floor=0.0).coverage["pairs_slow"] == 0
 
 
-def test_without_reporters_nobody_reports(make: Callable[..., Cluster]) -> None:
+def test_no_progress_without_reporters(make: Callable[..., Cluster]) -> None:
     cluster = make(2)
     run(cluster, cluster.plan())
     assert cluster.info("n1", fabric=True)["fabric"] is None

@@ -1,4 +1,4 @@
-"""A run that was cut off: the next call puts right what it left, and one that resumes it measures only what is missing."""
+"""A run that was killed: the next call cleans up after it, and a resumed run measures only the missing pairs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.lib.waiting import until
 
 
 def governor_of(root: Path) -> Path:
-    """A fake sysfs with one CPU."""
+    """Make a simulated sysfs with one CPU and return the path of its governor."""
     path = root / "sys/devices/system/cpu/cpufreq/policy0/scaling_governor"
     path.parent.mkdir(parents=True, exist_ok=True)
     if not path.exists():
@@ -20,7 +20,7 @@ def governor_of(root: Path) -> Path:
     return path
 
 
-def test_the_next_call_puts_right_what_a_dead_run_left(make: Callable[..., Cluster], tmp_path: Path) -> None:
+def test_next_call_cleans_up_after_a_dead_run(make: Callable[..., Cluster], tmp_path: Path) -> None:
     cluster = make(2, 1, measure_seconds=60.0)
     plan = cluster.plan()
     cpu = {name: governor_of(tmp_path / name) for name in cluster.ports}
@@ -34,7 +34,7 @@ def test_the_next_call_puts_right_what_a_dead_run_left(make: Callable[..., Clust
         os.kill(start["pid"], signal.SIGKILL)
     assert all(cluster.testing(name) for name in cluster.ports), "with both dead nobody resets the NPU"
     for name in cluster.ports:
-        # A run of its own without any pair: it ends at once.
+        # A run without pairs, which ends at once.
         after = result(cluster.perf(name, plan, run_id="r2", devices=["7"], root=str(tmp_path / name)))
         assert (after["state"], after["measurements"]) == ("finished", [])
     assert [path.read_text() for path in cpu.values()] == ["powersave", "powersave"]
@@ -44,7 +44,7 @@ def test_the_next_call_puts_right_what_a_dead_run_left(make: Callable[..., Clust
     assert dead["error"]["hint"].startswith("the next call on this host has ended its tools and reset its NPUs")
 
 
-def test_the_governor_is_put_back(make: Callable[..., Cluster], tmp_path: Path) -> None:
+def test_cpu_governor_is_restored(make: Callable[..., Cluster], tmp_path: Path) -> None:
     cluster = make(2, 1)
     cpu = governor_of(tmp_path)
     cluster.instrument("n1", f"case \"$*\" in *reset*) ;; *-roce_test*) cat '{cpu}' > '{tmp_path}/seen';; esac")
@@ -55,7 +55,7 @@ def test_the_governor_is_put_back(make: Callable[..., Cluster], tmp_path: Path) 
     assert not (Path(cluster.root("n1")) / "runs" / "r1" / "governor.json").exists()
 
 
-def test_a_resumed_run_measures_what_is_missing(make: Callable[..., Cluster]) -> None:
+def test_resumed_run_measures_only_missing_pairs(make: Callable[..., Cluster]) -> None:
     cluster = make(3, 1)
     plan = cluster.plan("full")
     cluster.set_state("n3", "0.perf_start=2")

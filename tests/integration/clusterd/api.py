@@ -1,4 +1,4 @@
-"""As much of the Kubernetes API as is read: lists by namespace and label, in pages, for whoever has the token."""
+"""A simulated Kubernetes API with lists by namespace and label, in pages, for clients with the token."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class Api:
         return 200, {"kind": "List", "metadata": {"continue": str(start + self.page)} if rest else {}, "items": found[start:start + self.page]}
 
     def kubeconfig(self, name: str = "kubeconfig", namespace: str = "train", user: Object | None = None, cluster: Object | None = None) -> str:
-        """A file with the contexts ``lab`` (current) and ``nobody``, which has no credentials."""
+        """Write a kubeconfig with the contexts ``lab`` (current) and ``nobody``, which has no credentials. Return its path."""
         trusted = {"certificate-authority-data": base64.b64encode(self.authority.ca.read_bytes()).decode()} if self.authority else {}
         document = {
             "apiVersion": "v1", "kind": "Config", "current-context": "lab",

@@ -1,4 +1,4 @@
-"""A certificate authority for an hour, with what it signs as files."""
+"""A certificate authority that is valid for an hour, and the certificates that it signs, as files."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Pair(NamedTuple):
 
 
 class Authority:
-    """``ca``: the path of its certificate."""
+    """``ca``: the path of the certificate of the authority."""
 
     def __init__(self, folder: Path, name: str) -> None:
         self._folder = folder
@@ -37,7 +37,7 @@ class Authority:
                 .not_valid_before(now - datetime.timedelta(minutes=5)).not_valid_after(now + datetime.timedelta(hours=1)))
 
     def pair(self, name: str, address: str = "127.0.0.1") -> Pair:
-        """A certificate for ``name`` and ``address``; an empty address leaves it out."""
+        """Make a certificate for ``name`` and, unless it is empty, ``address``."""
         key = ec.generate_private_key(ec.SECP256R1())
         names: list[x509.GeneralName] = [x509.DNSName(name)] + ([x509.IPAddress(ipaddress.ip_address(address))] if address else [])
         signed = (self._builder(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)]), key)

@@ -1,4 +1,4 @@
-"""Stand-ins of ClusterD for a test, certificates for them, and the product's channel to them. A call that only the training process may make fails the test."""
+"""Simulated ClusterD servers and certificates. A call that only the training process may make fails the test."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Start = Callable[..., ClusterD]
 
 @pytest.fixture
 def clusterd() -> Iterator[Start]:
-    """Starts a stand-in, as often as it is called."""
+    """Return a function that starts a simulated ClusterD at each call."""
     started: list[ClusterD] = []
 
     def start(*arguments: object, **options: object) -> ClusterD:

@@ -1,4 +1,4 @@
-"""The channel over a real socket: plain, TLS, mutual TLS, and each way in which a server can fail, which ends in a sentence and never in a hang."""
+"""The channel over a real socket: plain, TLS, mutual TLS, and failures of the server, which end with a message and never hang."""
 
 from __future__ import annotations
 
@@ -51,13 +51,13 @@ def test_mutual_tls(clusterd: Start, authority: Authority) -> None:
     assert register(Server(one.address, ca=str(authority.ca), certificate=str(client.certificate), key=str(client.key))) == REGISTERED
 
 
-def test_the_name_in_the_certificate_can_be_another(clusterd: Start, authority: Authority) -> None:
+def test_server_name_can_differ_from_the_address(clusterd: Start, authority: Authority) -> None:
     one = secured(clusterd, authority, address="")
     assert refusal(Server(one.address, ca=str(authority.ca))).code == "tls_failed"
     assert register(Server(one.address, ca=str(authority.ca), name="clusterd.example")) == REGISTERED
 
 
-def test_a_certificate_of_somebody_else(clusterd: Start, authority: Authority, stranger: Authority) -> None:
+def test_certificate_of_an_unknown_authority_is_refused(clusterd: Start, authority: Authority, stranger: Authority) -> None:
     one = secured(clusterd, authority)
     error = refusal(Server(one.address, ca=str(stranger.ca)))
     assert (error.code, error.message.split(": ")[0]) == ("tls_failed", f"the certificate of {one.address} is not accepted")
@@ -66,7 +66,7 @@ def test_a_certificate_of_somebody_else(clusterd: Start, authority: Authority, s
 
 
 @pytest.mark.parametrize("who", ["nobody", "stranger"])
-def test_mutual_tls_wants_a_known_client(clusterd: Start, authority: Authority, stranger: Authority, who: str) -> None:
+def test_mutual_tls_requires_a_known_client(clusterd: Start, authority: Authority, stranger: Authority, who: str) -> None:
     one, pair = secured(clusterd, authority, mutual=True), stranger.pair("client")
     keys = {} if who == "nobody" else {"certificate": str(pair.certificate), "key": str(pair.key)}
     error = refusal(Server(one.address, ca=str(authority.ca), **keys))
@@ -75,13 +75,13 @@ def test_mutual_tls_wants_a_known_client(clusterd: Start, authority: Authority, 
     assert one.calls == []
 
 
-def test_plain_to_tls_and_tls_to_plain(clusterd: Start, authority: Authority) -> None:
+def test_mixed_plain_and_tls_is_an_error(clusterd: Start, authority: Authority) -> None:
     error = refusal(Server(secured(clusterd, authority).address))
     assert (error.code, error.hint) == ("server_unreachable", "check that ClusterD runs at this address, and whether it requires TLS")
     assert refusal(Server(clusterd().address, ca=str(authority.ca))).code == "tls_failed"
 
 
-def test_a_dead_server() -> None:
+def test_unreachable_server_is_an_error() -> None:
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         port = unused.getsockname()[1]
@@ -90,31 +90,31 @@ def test_a_dead_server() -> None:
     assert f"ClusterD at 127.0.0.1:{port} cannot be reached" in error.message
 
 
-def test_a_server_that_never_answers() -> None:
+def test_silent_server_is_an_error() -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         error = refusal(Server(f"127.0.0.1:{silent.getsockname()[1]}"), timeout=0.5)
     assert error.code in ("deadline", "server_unreachable")
 
 
-def test_files_that_are_not_there(tmp_path: Path, authority: Authority) -> None:
+def test_missing_certificate_files_are_an_error(tmp_path: Path, authority: Authority) -> None:
     with pytest.raises(InputError, match="ca_cert: cannot read .*/absent.pem: No such file or directory"):
         Channel(Server("127.0.0.1:1", ca=str(tmp_path / "absent.pem")), 1)
     with pytest.raises(InputError, match="mutual TLS needs both client_cert and client_key"):
         Channel(Server("127.0.0.1:1", ca=str(authority.ca), key=str(authority.ca)), 1)
 
 
-def test_the_port_of_clusterd_is_the_default() -> None:
+def test_default_port() -> None:
     assert [Server(address).target for address in ("clusterd-grpc-svc.mindx-dl", "10.0.0.1:9500", "fd00::1", "[fd00::1]:9500", "[fd00::1]")] == [
         "clusterd-grpc-svc.mindx-dl:8899", "10.0.0.1:9500", "[fd00::1]:8899", "[fd00::1]:9500", "[fd00::1]:8899"]
 
 
-def test_pings_come_no_faster_than_the_server_allows() -> None:
+def test_keepalive_is_slower_than_the_limit_of_the_server() -> None:
     options = dict(_options(Server("x")))
-    assert options["grpc.keepalive_time_ms"] == 30000  # below 3000, ClusterD ends the connection
+    assert options["grpc.keepalive_time_ms"] == 30000  # ClusterD ends connections with less than 3000
     assert (options["grpc.max_receive_message_length"], options["grpc.max_send_message_length"]) == (8 << 20, 4 << 20)
 
 
-def test_a_stop_in_mid_stream(clusterd: Start) -> None:
+def test_server_that_stops_during_a_stream(clusterd: Start) -> None:
     one = clusterd(World((Job("job-1", table="{}"),), Times(first_push=0.05)))
     with Channel(Server(one.address), 10) as channel:
         channel.call("config", "Register", CLIENT)
@@ -127,7 +127,7 @@ def test_a_stop_in_mid_stream(clusterd: Start) -> None:
 
 
 @pytest.mark.parametrize(("size", "arrives"), [((8 << 20) - 100, True), ((8 << 20) + 1, False)])
-def test_8_mib_and_not_more(clusterd: Start, size: int, arrives: bool) -> None:
+def test_messages_up_to_8_mib_are_received(clusterd: Start, size: int, arrives: bool) -> None:
     one = clusterd(World((Job("job-1", table="x" * size),), Times(first_push=0)))
     with Channel(Server(one.address), 10) as channel:
         channel.call("config", "Register", CLIENT)

@@ -99,7 +99,7 @@ def test_watching_faults(clusterd: Start) -> None:
     assert [(signal["signal_type"], [node["node_name"] for node in signal["faults"]]) for signal in signals] == [("normal", []), ("fault", ["node-1"])]
 
 
-def test_a_watch_that_another_client_ended(clusterd: Start) -> None:
+def test_watch_that_another_client_ends(clusterd: Start) -> None:
     one = clusterd(World(JOBS))
 
     def another() -> None:

@@ -1,4 +1,4 @@
-"""Reading the Kubernetes API over a real socket: kubeconfigs with every kind of credential, pages, and what is told when it refuses."""
+"""Reading the Kubernetes API over a real socket: kubeconfigs with all kinds of credentials, pages, and messages of refusals."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_pages_labels_and_namespaces(api: Api) -> None:
     assert set(api.requests) == {"GET /api/v1/pods", "GET /api/v1/namespaces/train/pods"}
 
 
-def test_a_client_certificate(secure: Api, authority: Authority) -> None:
+def test_client_certificate(secure: Api, authority: Authority) -> None:
     pair = authority.pair("admin")
     as_data = {"client-certificate-data": base64.b64encode(pair.certificate.read_bytes()).decode(),
                "client-key-data": base64.b64encode(pair.key.read_bytes()).decode()}
@@ -61,7 +61,7 @@ def test_a_client_certificate(secure: Api, authority: Authority) -> None:
     assert list(Path("/tmp").glob("hccn-kube-*")) == []
 
 
-def test_an_api_that_is_not_trusted(secure: Api, stranger: Authority) -> None:
+def test_untrusted_api_is_refused(secure: Api, stranger: Authority) -> None:
     other = {"certificate-authority-data": base64.b64encode(stranger.ca.read_bytes()).decode()}
     error = failure(secure.kubeconfig(cluster=other))
     assert (error.code, error.message) == ("kubernetes_unreachable", f"the Kubernetes API at {secure.url} does not answer: TLS: CERTIFICATE_VERIFY_FAILED")
@@ -76,14 +76,14 @@ def plugin(tmp_path: Path, answer: Any, code: int = 0) -> dict[str, Any]:
                      "env": [{"name": "WHO", "value": "me"}]}}
 
 
-def test_a_credential_plugin(api: Api, tmp_path: Path) -> None:
+def test_credential_plugin_and_its_failure(api: Api, tmp_path: Path) -> None:
     good = {"apiVersion": "client.authentication.k8s.io/v1", "kind": "ExecCredential", "status": {"token": TOKEN}}
     assert len(names(api.kubeconfig(user=plugin(tmp_path, good)))) == 7
     error = failure(api.kubeconfig(user=plugin(tmp_path, good, 1)))
     assert (error.code, error.message.endswith("returned no credential: log in first")) == ("no_credential", True)
 
 
-def test_a_token_file(api: Api, tmp_path: Path) -> None:
+def test_token_file(api: Api, tmp_path: Path) -> None:
     (tmp_path / "token").write_text(TOKEN + "\n")
     assert len(names(api.kubeconfig(user={"tokenFile": "token"}))) == 7
 
@@ -95,7 +95,7 @@ def test_a_token_file(api: Api, tmp_path: Path) -> None:
     ({}, {}, "absent", "has no context named 'absent'"),
     ({"exec": {"apiVersion": "v9", "command": "x"}}, {}, "", "has apiVersion 'v9', it must begin with client.authentication.k8s.io/"),
 ])
-def test_kubeconfigs_that_cannot_be_used(api: Api, user: dict[str, Any], cluster: dict[str, Any], context: str, message: str) -> None:
+def test_unusable_kubeconfigs_are_refused(api: Api, user: dict[str, Any], cluster: dict[str, Any], context: str, message: str) -> None:
     assert message in failure(api.kubeconfig(user=user, cluster=cluster), context).message
     assert api.requests == []
 
@@ -114,7 +114,7 @@ def test_refusals(api: Api, tmp_path: Path) -> None:
     assert "cannot be read: [Errno 2]" in failure(str(tmp_path / "absent")).message
 
 
-def test_where_it_is_looked_for(api: Api, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_search_path_of_the_kubeconfig(api: Api, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.delenv("KUBECONFIG", raising=False)
     monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)

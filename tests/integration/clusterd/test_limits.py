@@ -1,4 +1,4 @@
-"""ClusterD's limits, and those of the nginx that its security guide puts before it: each ends in a sentence that names the limit, and never in a hang."""
+"""Limits of ClusterD and of the nginx proxy of its security guide: each ends with a message that names the limit, and never hangs."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ def switch(address: str, job: str = "job-1") -> nic_switch.Outcome:
 
 
 @pytest.mark.parametrize("limits", [Limits(connections=2), Limits(connections_of_one=2)])
-def test_a_connection_too_many(clusterd: Start, limits: Limits) -> None:
+def test_connection_above_the_limit(clusterd: Start, limits: Limits) -> None:
     one = clusterd(World((Job("job-1", {"node-1": ["0"]}),), Times(switch=0.05), limits))
     held = [socket.create_connection(("127.0.0.1", one.port)) for _ in range(2)]
     error = refusal(one.address)
     assert (error.code, error.hint) == (
         "server_unreachable", f"check that ClusterD runs at this address, and whether it requires TLS. It may also have too many clients: {LIMITS}")
     with pytest.raises(HccnError, match="failed to connect"):
-        switch(one.address)  # nothing was sent, so nothing is unknown
+        switch(one.address)  # nothing was sent, so the result is not unknown
     assert one.calls == []
     for client in held:
         client.close()
@@ -50,7 +50,7 @@ def test_a_connection_too_many(clusterd: Start, limits: Limits) -> None:
     assert switch(one.address).status == "finished"
 
 
-def test_a_stream_too_many_waits_until_the_deadline(clusterd: Start) -> None:
+def test_stream_above_the_limit_waits_until_the_deadline(clusterd: Start) -> None:
     one = clusterd(World((Job("job-1", table="{}"),), Times(first_push=0.05), Limits(streams=1)))
     with Channel(Server(one.address), 0.5) as channel:
         channel.call("config", "Register", CLIENT)
@@ -66,8 +66,8 @@ def test_a_stream_too_many_waits_until_the_deadline(clusterd: Start) -> None:
 
 
 @pytest.mark.parametrize(("size", "receives"), [(5 << 20, 4 << 20), (2 << 20, 1 << 20)])
-def test_a_request_that_is_too_large(clusterd: Start, size: int, receives: int) -> None:
-    """Refused here, or by a server that takes less."""
+def test_request_that_is_too_large(clusterd: Start, size: int, receives: int) -> None:
+    """Refused by the client, or by a server with a lower limit."""
     one = clusterd(World(limits=Limits(receive=receives)))
     with pytest.raises(HccnError, match="larger than max") as caught:
         switch(one.address, "j" * size)
@@ -75,21 +75,21 @@ def test_a_request_that_is_too_large(clusterd: Start, size: int, receives: int) 
     assert one.calls == []
 
 
-def test_nginx_has_enough() -> None:
+def test_limits_of_a_proxy_before_clusterd() -> None:
     with Refuser(status(b"503")) as nginx:
         error = refusal(nginx.address)
         assert (error.code, error.message) == (
             "rate_limited", f"the proxy of ClusterD at {nginx.address} refuses the request: Received http2 header with status: 503")
         assert "20 requests per second and 20 connections for all clients" in error.hint
         with pytest.raises(HccnError, match="status: 503"):
-            switch(nginx.address)  # it was not passed on
-        assert nginx.asked == 2  # nothing is tried twice
+            switch(nginx.address)  # the proxy did not forward it
+        assert nginx.asked == 2  # no retries
     with Refuser(status(b"502")) as nginx:
         assert refusal(nginx.address).code == "server_unreachable"
-        assert switch(nginx.address).status == "unknown"  # ClusterD may have it
+        assert switch(nginx.address).status == "unknown"  # ClusterD may have received it
 
 
-def test_sent_away_for_too_many_pings() -> None:
+def test_server_closes_the_connection_after_too_many_pings() -> None:
     with Refuser(too_many_pings) as server:
         error = refusal(server.address)
         assert (error.code, error.hint) == (

@@ -1,4 +1,4 @@
-"""The modules as a playbook calls them, all in one run, over stand-ins of ClusterD and of the Kubernetes API; and the table of a job handed to rank_table."""
+"""All modules in one playbook with simulated ClusterD and Kubernetes API; the rank table of a job is passed to rank_table."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ OBJECTS = {"configmaps": [rings("a", 1), rings("b", 2), SUMMARY], "podgroups": [
 LEAF = [{"leaf": "leaf-1", "qdds": [{"qdd": "QDD8", "backup": "QDD7", "ports": {"A": 0, "B": 8}}]}]
 
 
-def test_all_of_them(tmp_path: Path, clusterd: Start) -> None:
+def test_all_modules(tmp_path: Path, clusterd: Start) -> None:
     api = Api(tmp_path, OBJECTS)
     reached = {"kubeconfig": api.kubeconfig(namespace="mindie")}
     table = {"version": "1.0", "status": "completed", "server_group_list": []}
@@ -88,7 +88,7 @@ def test_all_of_them(tmp_path: Path, clusterd: Start) -> None:
 
 
 @pytest.mark.parametrize(("package", "name"), [("grpc", "grpcio"), ("google.protobuf", "protobuf"), ("yaml", "PyYAML")])
-def test_a_package_that_is_not_there_is_named(package: str, name: str) -> None:
+def test_missing_package_is_named(package: str, name: str) -> None:
     program = (f"import sys; sys.modules[{package!r}] = None\n"
                "from ansible_collections.hccn.cluster.plugins.module_utils._clusterd import options, nic_switch\n"
                "print([name for name, _ in options.missing(grpc=True, kubernetes=True)])")

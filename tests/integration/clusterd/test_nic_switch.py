@@ -1,4 +1,4 @@
-"""SwitchNicTrack over a real socket: every refusal in the server's order, every text of a result, and what is not known when something breaks."""
+"""SwitchNicTrack over a real socket: all refusals in the order of the server, all texts of results, and results that are unknown after failures."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def switched(one: ClusterD, nics: dict[str, list[int]] | None = None, direction:
 
 
 @pytest.mark.parametrize(("direction", "operation"), [("failover", True), ("switchback", False)])
-def test_there_and_back(clusterd: Start, direction: str, operation: bool) -> None:
+def test_failover_and_switchback(clusterd: Start, direction: str, operation: bool) -> None:
     one = clusterd(world())
     outcome = switched(one, direction=direction)
     assert outcome == ("finished", 0, "switching operation was successfully distributed", "switch nic finish", "")
@@ -51,7 +51,7 @@ def test_there_and_back(clusterd: Start, direction: str, operation: bool) -> Non
     ({}, {"node-1": [16]}, "job-1", "device:16 not exist in node:node-1"),
     ({"super_pods": {"node-1": -1}, "idle": False}, None, "job-1", "node:node-1 should operate in superPodID"),
 ])
-def test_refusals_in_their_order(clusterd: Start, of_job: dict[str, Any], nics: dict[str, list[int]] | None, job: str, info: str) -> None:
+def test_order_of_refusals(clusterd: Start, of_job: dict[str, Any], nics: dict[str, list[int]] | None, job: str, info: str) -> None:
     one = clusterd(world(**of_job))
     outcome = switched(one, nics, job=job)
     assert (outcome.status, outcome.code, outcome.info, outcome.distributed) == ("refused", 413, info, False)
@@ -66,20 +66,20 @@ def test_lists_of_different_lengths(clusterd: Start) -> None:
     assert (outcome.code, outcome.info) == (413, "dev and op length is not equal")
 
 
-def test_an_empty_map_is_taken_and_a_duplicate_too(clusterd: Start) -> None:
-    """What ClusterD does not refuse, and the product does."""
+def test_empty_map_and_duplicates_are_accepted(clusterd: Start) -> None:
+    """ClusterD accepts these requests; the module refuses them."""
     one = clusterd(world())
     assert switched(one, {}).status == "finished"
     assert switched(one, {"node-1": [0, 0]}).status == "finished"
 
 
-def test_a_direction_that_is_in_effect_already_is_taken_too(clusterd: Start) -> None:
+def test_direction_that_is_already_in_effect_is_accepted(clusterd: Start) -> None:
     one = clusterd(world())
     assert [switched(one).status for _ in range(2)] == ["finished", "finished"]
     assert one.paths() == [SWITCH, RESULT] * 2
 
 
-def test_a_job_that_is_switched_already(clusterd: Start) -> None:
+def test_job_that_is_already_switching(clusterd: Start) -> None:
     one = clusterd(world(idle=False))
     outcome = switched(one)
     assert (outcome.status, outcome.code, outcome.info) == ("refused", 411, "jobId=job-1 nic is swtiching, or job recovering")
@@ -88,27 +88,27 @@ def test_a_job_that_is_switched_already(clusterd: Start) -> None:
 
 
 @pytest.mark.parametrize("text", [*server_codes.SWITCH_FAILURES, "something new"])
-def test_every_other_text_is_a_failure(clusterd: Start, text: str) -> None:
+def test_unknown_result_text_is_a_failure(clusterd: Start, text: str) -> None:
     outcome = switched(clusterd(world(result=text)))
     assert (outcome.status, outcome.result) == ("failed", text)
     assert outcome.sentence().startswith(f"the switch failed: {text}: ")
     assert outcome.sentence().endswith("check the job first: a failed switch can end it, and every switch saves a checkpoint")
 
 
-def test_the_result_is_asked_for_until_the_switch_has_begun(clusterd: Start) -> None:
+def test_result_is_requested_until_the_switch_has_begun(clusterd: Start) -> None:
     one = clusterd(world(Times(switch=0.2, switch_starts=0.4)))
     assert switched(one).status == "finished"
     assert one.paths()[0] == SWITCH and 2 <= one.paths().count(RESULT) <= 4
 
 
-def test_the_result_is_one_message_of_a_running_switch(clusterd: Start) -> None:
+def test_result_is_one_message_of_a_running_switch(clusterd: Start) -> None:
     one = clusterd(world())
     assert switched(one).status == "finished"
     with Channel(Server(one.address), 2) as channel, pytest.raises(HccnError, match="jobId=job-1 is not swtiching nic"):
         list(channel.stream("recover", "SubscribeSwitchNicSignal", {"jobID": "job-1"}, 2))
 
 
-def test_no_result_in_time(clusterd: Start) -> None:
+def test_missing_result_is_an_error(clusterd: Start) -> None:
     made = world()
     made.silent_results = True
     outcome = switched(clusterd(made), seconds=0.4)
@@ -117,13 +117,13 @@ def test_no_result_in_time(clusterd: Start) -> None:
                                   "and do not send the request again before")
 
 
-def test_the_server_stops_waiting_without_a_message(clusterd: Start) -> None:
+def test_server_stops_waiting_without_a_message(clusterd: Start) -> None:
     made = world(Times(switch=0.1, result_wait=0.2))
     made.silent_results = True
     assert switched(clusterd(made)).why == "the stream of the result ended without a message"
 
 
-def test_the_server_dies_while_it_switches(clusterd: Start) -> None:
+def test_server_dies_during_a_switch(clusterd: Start) -> None:
     one = clusterd(world(Times(switch=30)))
 
     def die() -> None:
@@ -138,7 +138,7 @@ def test_the_server_dies_while_it_switches(clusterd: Start) -> None:
     assert one.paths() == [SWITCH, RESULT]
 
 
-def test_a_request_that_did_not_come_is_an_error_and_one_that_may_have_come_is_unknown(clusterd: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unsent_request_is_an_error_and_unanswered_request_is_unknown(clusterd: Start, monkeypatch: pytest.MonkeyPatch) -> None:
     dead = clusterd(world())
     dead.close()
     with pytest.raises(HccnError, match="cannot be reached"):

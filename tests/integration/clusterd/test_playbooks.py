@@ -1,4 +1,4 @@
-"""The playbooks nic_switch and switch_upgrade on two simulated A3 servers, over stand-ins of ClusterD and of the Kubernetes API."""
+"""The playbooks nic_switch and switch_upgrade on two simulated A3 servers, with simulated ClusterD and Kubernetes API."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class Site(NamedTuple):
         return json.loads(path.read_text()) if path.exists() else None
 
     def switched(self) -> list[tuple[str, bool]]:
-        """Jobs and directions of the switches since this was asked last."""
+        """Return the jobs and directions of the switches since the last call."""
         sent = [(request["jobID"], next(iter(request["nicOps"].values()))["op"][0]) for path, request in self.clusterd.calls if path == SWITCH]
         self.clusterd.calls.clear()
         return sent
@@ -106,7 +106,7 @@ def site(nodes: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
 
 
 @pytest.mark.smoke("nic_switch")
-def test_nic_switch_looks_first_and_then_switches(site: Site) -> None:
+def test_nic_switch_validates_before_it_switches(site: Site) -> None:
     code, said = site.nic_switch("--check")
     assert code == 0, said
     assert 'Would be sent: {"node-1": {"dev": ["0", "8", "2", "10", "4", "12", "6", "14"], "op": [true, true, true, true, true, true, true, true]}}' in said
@@ -129,8 +129,8 @@ def test_nic_switch_looks_first_and_then_switches(site: Site) -> None:
     assert site.clusterd.calls == [(SWITCH, {"jobID": "uid-a", "nicOps": {"node-1": {"dev": ALL, "op": [True] * 8}}}), (RESULT, {"jobID": "uid-a"})]
 
 
-def test_switch_upgrade_there_and_back(site: Site) -> None:
-    # All or none, and nothing at all with --check.
+def test_switch_upgrade_failover_and_switchback(site: Site) -> None:
+    # Either all jobs are switched or none, and none with --check.
     groups = site.api.objects["podgroups"]
     site.api.objects["podgroups"] = [groups[0], pod_group("b", "pause"), groups[2]]
     code, said = site.upgrade("--check")
@@ -138,7 +138,7 @@ def test_switch_upgrade_there_and_back(site: Site) -> None:
     assert "Nothing was switched: b: nothing was switched: process-level recovery of the job is off: the PodGroup train/b-pg" in said
     assert (site.switched(), site.state) == ([], None)
 
-    # The first job fails: nobody knows what became of it, and the second is left alone.
+    # The first job fails with an unknown state, so the second is not switched.
     site.api.objects["podgroups"] = groups
     site.clusterd.world.jobs["uid-a"].result = "switch nic failed, report switch nic timeout"
     code, said = site.upgrade()
@@ -159,7 +159,7 @@ def test_switch_upgrade_there_and_back(site: Site) -> None:
     assert site.switched() == [("uid-b", True)]
     assert (sorted(site.state["moved"]), "pending" in site.state) == (["uid-a", "uid-b"], False)
 
-    # After the upgrade one job has ended.
+    # One job has ended after the upgrade.
     site.api.objects["configmaps"][0] = summary("a", server("node-1", *range(16)), status="complete")
     code, said = site.upgrade(switch_upgrade_direction="switchback")
     assert code == 0, said
@@ -167,7 +167,7 @@ def test_switch_upgrade_there_and_back(site: Site) -> None:
     assert (site.switched(), site.state) == ([("uid-b", False)], None)
 
 
-def test_a_switchback_that_stopped_goes_on_with_the_next_run(site: Site) -> None:
+def test_stopped_switchback_continues_with_the_next_run(site: Site) -> None:
     entries = {uid: {"job_id": uid, "name": uid[-1], "namespace": "train", "nics": [{"node": node_, "devices": [0]}], "direction": "failover"}
                for uid, node_ in (("uid-a", "node-1"), ("uid-b", "node-2"))}
     (site.folder / ".hccn.cluster").mkdir(exist_ok=True)
@@ -197,7 +197,7 @@ def test_switch_upgrade_stops_at_the_first_refusal(site: Site) -> None:
     assert (list(site.state["moved"]), "pending" in site.state) == (["uid-a"], False)
 
 
-def test_a_job_whose_switch_was_sent_by_a_module_that_died_stays_open(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_job_of_a_killed_module_stays_pending(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     def killed(_request: Object) -> Object:
         for path in Path("/proc").glob("[0-9]*"):
             with contextlib.suppress(OSError):
@@ -213,8 +213,8 @@ def test_a_job_whose_switch_was_sent_by_a_module_that_died_stays_open(site: Site
     assert (site.state["moved"], site.state["pending"]["job_id"]) == ({}, "uid-a")
 
 
-def test_switch_upgrade_stops_where_another_run_has_begun(site: Site) -> None:
-    """That run wrote the state while this one looked whether its jobs can be switched."""
+def test_switch_upgrade_stops_if_another_run_has_started(site: Site) -> None:
+    """The other run writes the state while this one validates its jobs."""
     others = {"leaf": "leaf-1", "moved": {}, "pending": {"job_id": "uid-a", "name": "a", "namespace": "train", "nics": [], "direction": "failover"}}
     answer, path = site.api.answer, site.folder / ".hccn.cluster/switch_upgrade.json"
 
@@ -232,7 +232,7 @@ def test_switch_upgrade_stops_where_another_run_has_begun(site: Site) -> None:
     assert (site.switched(), site.state) == ([], others)
 
 
-def test_the_rank_table_of_a_job_is_written_to_all_hosts(site: Site) -> None:
+def test_rank_table_of_a_job_is_written_to_all_hosts(site: Site) -> None:
     server_of = {"server_id": "192.0.2.1", "device": [{"device_id": "0", "device_ip": "192.168.1.1", "rank_id": "0"}]}
     table = {"status": "completed", "version": "1.0", "server_count": "1", "server_list": [server_of]}
     site.api.objects["configmaps"].append(
@@ -245,7 +245,7 @@ def test_the_rank_table_of_a_job_is_written_to_all_hosts(site: Site) -> None:
     assert [found["server_list"] for found in written] == [[server_of]] * 2
 
 
-def test_the_rank_table_of_clusterd_over_mutual_tls(nodes: Path, authority: Authority, no_proxy: None) -> None:
+def test_rank_table_over_mutual_tls(nodes: Path, authority: Authority, no_proxy: None) -> None:
     server_of = {"server_id": "192.0.2.1", "server_ip": "10.1.0.1", "device": [
         {"device_id": "0", "device_ip": "192.168.1.1", "device_logical_id": "0", "rank_id": "0"}]}
     table = {"version": "1.0", "status": "completed", "server_group_list": [

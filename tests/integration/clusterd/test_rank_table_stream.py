@@ -1,4 +1,4 @@
-"""A job's rank table over gRPC: every habit of ClusterD that a subscriber meets, over a real socket."""
+"""The rank table of a job over gRPC and a real socket: the behavior of ClusterD towards subscribers."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def subscribe(one: ClusterD, seconds: float = 10, settle: float = 0, job: str = 
         return rank_table_stream.subscribe(channel, job, "hccn.cluster", seconds, settle)
 
 
-def test_register_comes_first_and_the_first_table_ends_it(clusterd: Start) -> None:
+def test_subscription_registers_and_ends_with_the_first_table(clusterd: Start) -> None:
     one = clusterd(world())
     heard = subscribe(one)
     assert heard.table == json.loads(FIRST)
@@ -57,7 +57,7 @@ def test_register_comes_first_and_the_first_table_ends_it(clusterd: Start) -> No
     assert one.calls == [("/config.Config/Register", {"jobId": "job-1", "role": "hccn.cluster"}), (SUBSCRIBE, {"jobId": "job-1", "role": "hccn.cluster"})]
 
 
-def test_without_register_the_stream_is_refused(clusterd: Start) -> None:
+def test_stream_without_registration_is_refused(clusterd: Start) -> None:
     one = clusterd(world())
     with Channel(Server(one.address), 5) as channel:
         stream = channel.stream("config", "SubscribeRankTable", {"jobId": "job-1", "role": "me"}, 5)
@@ -66,7 +66,7 @@ def test_without_register_the_stream_is_refused(clusterd: Start) -> None:
     assert caught.value.code == "refused"
 
 
-def test_a_stream_has_to_be_registered_for_each_time(clusterd: Start) -> None:
+def test_each_stream_needs_a_registration(clusterd: Start) -> None:
     one = clusterd(world())
     subscribe(one)
     deadline = time.monotonic() + 5
@@ -84,8 +84,8 @@ def test_the_first_table_takes_two_seconds(clusterd: Start) -> None:
     assert subscribe(one, seconds=8).table == json.loads(FIRST)
 
 
-def test_a_table_that_is_complete_a_moment_later_comes_by_the_second_try(clusterd: Start) -> None:
-    """ClusterD tries twice after a subscription; later ones need an event."""
+def test_table_that_is_complete_later_arrives_with_the_second_attempt(clusterd: Start) -> None:
+    """ClusterD makes two attempts after a subscription and later ones after events."""
     one = clusterd(world(first_push=0.3, text=""))
     threading.Timer(0.6, setattr, (one.world.jobs["job-1"], "table", FIRST)).start()
     heard = subscribe(one, seconds=8)
@@ -93,14 +93,14 @@ def test_a_table_that_is_complete_a_moment_later_comes_by_the_second_try(cluster
 
 
 @pytest.mark.parametrize("job", ["job-1", "unknown"])
-def test_silence_is_a_clear_error(clusterd: Start, job: str) -> None:
+def test_missing_table_is_an_error(clusterd: Start, job: str) -> None:
     with pytest.raises(HccnError) as caught:
         subscribe(clusterd(world(text="")), seconds=0.3, job=job)
     assert (caught.value.code, caught.value.message) == ("silent", f"ClusterD sent no rank table of job {job} within 0.3 s, and no reason")
     assert "source configmap" in caught.value.hint
 
 
-def test_a_normal_end_means_that_another_client_came(clusterd: Start) -> None:
+def test_stream_ended_by_another_client_is_preempted(clusterd: Start) -> None:
     one = clusterd(world(first_push=30))
 
     def another() -> None:
@@ -117,7 +117,7 @@ def test_a_normal_end_means_that_another_client_came(clusterd: Start) -> None:
         "preempted", "the stream of job job-1 ended before a rank table was received: another client has registered for the job")
 
 
-def test_after_a_table_a_normal_end_is_told_as_well(clusterd: Start) -> None:
+def test_preemption_after_a_table_is_reported(clusterd: Start) -> None:
     one = clusterd(world())
 
     def another() -> None:
@@ -132,8 +132,8 @@ def test_after_a_table_a_normal_end_is_told_as_well(clusterd: Start) -> None:
     assert (heard.table, heard.preempted) == (json.loads(FIRST), True)
 
 
-def test_it_ends_the_stream_of_whoever_subscribed_before(clusterd: Start) -> None:
-    """Why the module asks for confirm."""
+def test_subscription_ends_the_stream_of_the_previous_client(clusterd: Start) -> None:
+    """The module requires ``confirm`` for this reason."""
     one = clusterd(world(first_push=1))
     ended = threading.Event()
 
@@ -151,7 +151,7 @@ def test_it_ends_the_stream_of_whoever_subscribed_before(clusterd: Start) -> Non
     assert ended.is_set()
 
 
-def test_duplicates_are_dropped_also_when_the_groups_are_numbered_anew(clusterd: Start) -> None:
+def test_duplicates_with_renumbered_groups_are_dropped(clusterd: Start) -> None:
     one = clusterd(world())
 
     def events() -> None:
@@ -198,8 +198,8 @@ PARAMS = {"source": "grpc", "tls": False, "ca_cert": None, "client_cert": None, 
           "role": "hccn.cluster", "confirm": True, "wait": 8, "settle": 0, "fail_on": "error"}
 
 
-def test_the_table_is_checked(clusterd: Start) -> None:
-    """Two instances in one pod: MindIE-Motor refuses that."""
+def test_table_is_validated(clusterd: Start) -> None:
+    """MindIE-Motor refuses two instances in one pod."""
     result = rank_table_info.read({**PARAMS, "server": clusterd(world()).address}, check_mode=False)
     assert result["failed"] is True
     assert result["msg"].startswith("the rank table has problems: ")
@@ -208,7 +208,7 @@ def test_the_table_is_checked(clusterd: Start) -> None:
     assert result["rank_table"] == json.loads(FIRST)
 
 
-def test_check_mode_asks_nobody_and_looks_at_the_files(clusterd: Start, tmp_path: Path) -> None:
+def test_check_mode_reads_files_and_sends_no_request(clusterd: Start, tmp_path: Path) -> None:
     one = clusterd(world())
     params = {**PARAMS, "server": one.address}
     result = rank_table_info.read(params, check_mode=True)

@@ -1,4 +1,4 @@
-"""The callback controller_memory in real runs: what workers and the controller collect, and what the controller holds of validated arguments."""
+"""The callback controller_memory in real runs: garbage collection of workers and controller, and memory of validated arguments."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ PLAY = """
 
 
 def played(folder: Path, files: dict[str, str], callbacks: str, *arguments: str) -> str:
-    """What play.yml of these files prints."""
+    """Write the files, run play.yml and return its output."""
     for name, text in files.items():
         (folder / name).parent.mkdir(exist_ok=True, parents=True)
         (folder / name).write_text(text)
@@ -87,17 +87,17 @@ def played(folder: Path, files: dict[str, str], callbacks: str, *arguments: str)
     (f"controller,{CALLBACK_UNDER_TEST}", SMALL, "worker 0 True"),
     (f"controller,{CALLBACK_UNDER_TEST}", LARGE, "worker frozen True"),
 ], ids=["without", "199 hosts", "200 hosts"])
-def test_workers_leave_alone_what_they_share(tmp_path: Path, callbacks: str, inventory: str, worker: str) -> None:
+def test_workers_do_not_collect_shared_objects(tmp_path: Path, callbacks: str, inventory: str, worker: str) -> None:
     said = played(tmp_path, {"filter/frozen.py": FILTER, "callback/controller.py": CALLBACK, "play.yml": PLAY}, callbacks, "-i", inventory)
     assert sorted(re.findall(r"(?:worker|controller) \w+ \w+", said)) == ["controller 0 True", worker, worker]
 
 
-def test_a_limit_makes_an_inventory_small(tmp_path: Path) -> None:
+def test_limit_makes_an_inventory_small(tmp_path: Path) -> None:
     said = played(tmp_path, {"filter/frozen.py": FILTER, "play.yml": PLAY}, CALLBACK_UNDER_TEST, "-i", LARGE, "-l", "h0,h1")
     assert re.findall(r"worker \w+ \w+", said) == ["worker 0 True"] * 2
 
 
-def test_no_host_adds_a_specification_to_what_is_held(tmp_path: Path) -> None:
+def test_memory_of_argument_specs_does_not_grow_with_hosts(tmp_path: Path) -> None:
     files = {"roles/zoo/meta/argument_specs.yml": SPECIFICATION, "callback/holding.py": HOLDING,
              "play.yml": f"- hosts: all[0:{HOSTS - 1}]\n  gather_facts: false\n  roles: [zoo]\n"}
     both = f"{CALLBACK_UNDER_TEST},holding"
@@ -107,7 +107,7 @@ def test_no_host_adds_a_specification_to_what_is_held(tmp_path: Path) -> None:
     assert small == usual
 
 
-def test_the_project_has_it() -> None:
+def test_project_enables_the_callback() -> None:
     settings = configparser.ConfigParser()
     settings.read(ROOT / "ansible.cfg")
     assert settings["defaults"]["callbacks_enabled"].split(", ") == ["hccn.cluster.results", CALLBACK_UNDER_TEST]

@@ -1,4 +1,4 @@
-"""datadist_link with a stand-in for llm_datadist: links over real TCP, processes that hold them, and that nothing is left of one that hangs."""
+"""datadist_link with a simulated llm_datadist: links over real TCP, the processes that hold them, and the removal of hung processes."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ DONE = {"code": 0, "name": "LLM_SUCCESS", "meaning": "done"}
 
 
 class Host:
-    """Calls the module's logic as on one host. ``log``: what the stand-in was asked."""
+    """Calls the logic of the module as on one host. ``log``: the requests to the simulated llm_datadist."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -52,7 +52,7 @@ class Host:
         return result
 
     def listen(self, cluster: int, **more: Any) -> dict[str, Any]:
-        """A prefill cluster; the remote that reaches it."""
+        """Start a prefill cluster and return the entry of ``remotes`` for it."""
         port = free_port()
         result = self.call(cluster=cluster, role="prefill", listen={"ip": "127.0.0.1", "port": port}, **more)
         assert result == {"changed": True, "links": [], "process": result["process"]}
@@ -98,7 +98,7 @@ def test_probed_links_and_unlinks(host: Host) -> None:
     assert host.asked()[1:] == ["init", "link 1 9", "unlink 1", "finalize"]
 
 
-def test_a_link_that_is_there_is_no_failure(host: Host) -> None:
+def test_existing_link_is_not_a_failure(host: Host) -> None:
     result = host.call(state="probed", remotes=[host.listen(1)], environment={"LLM_SIM_KNOWN": "1"})
     assert [(link["status"], link["code"]) for link in result["links"]] == [("already_linked", "LLM_ALREADY_LINK")]
     assert "failed" not in result
@@ -123,7 +123,7 @@ def test_links_are_held_and_ended(host: Host) -> None:
     assert host.asked()[-2:] == ["unlink 1", "finalize"]
 
 
-def test_a_link_that_failed_is_tried_again(host: Host) -> None:
+def test_failed_link_is_retried(host: Host) -> None:
     port = free_port()
     late = {"cluster": 1, "ip": "127.0.0.1", "port": port}
     first = host.call(remotes=[late])
@@ -137,13 +137,13 @@ def test_a_link_that_failed_is_tried_again(host: Host) -> None:
     assert gone(second["process"]) and lives(third["process"])
 
 
-def test_it_ends_by_itself(host: Host) -> None:
+def test_held_links_end_after_their_time(host: Host) -> None:
     held = host.call(remotes=[host.listen(1)], hold=1)
     assert gone(held["process"])
     assert host.call(state="absent") == {"changed": False, "links": []}
 
 
-def test_many_links_go_16_a_call(host: Host) -> None:
+def test_links_are_made_in_calls_of_16(host: Host) -> None:
     remote = host.listen(1)
     remotes = [remote] + [{"cluster": number, "ip": "127.0.0.1", "port": remote["port"]} for number in range(100, 119)]
     result = host.call(state="probed", remotes=remotes)
@@ -152,7 +152,7 @@ def test_many_links_go_16_a_call(host: Host) -> None:
 
 
 @pytest.mark.parametrize("method", ["init", "link", "unlink"])
-def test_nothing_is_left_of_one_that_hangs(host: Host, method: str) -> None:
+def test_hung_process_is_removed(host: Host, method: str) -> None:
     result = host.call(state="probed", remotes=[{"cluster": 1, "ip": "127.0.0.1", "port": free_port()}], timeout=1,
                        environment={"LLM_SIM_HANG": method})
     if method == "unlink":
@@ -172,14 +172,14 @@ def environment_of(pid: Path) -> bytes:
         return b""
 
 
-def test_a_holder_that_does_not_unlink_is_killed(host: Host) -> None:
+def test_holder_that_does_not_unlink_is_killed(host: Host) -> None:
     held = host.call(remotes=[host.listen(1)], environment={"LLM_SIM_HANG": "unlink"})
     result = host.call(state="absent", timeout=1)
     assert result["error"]["message"] == f"process {held['process']} did not unlink within 1 s and was killed"
     assert gone(held["process"])
 
 
-def test_what_is_refused(host: Host) -> None:
+def test_invalid_requests_are_refused(host: Host) -> None:
     remote = {"cluster": 1, "ip": "127.0.0.1", "port": 1}
     for params, message in (
             ({"remotes": [remote], "local": None}, "local is missing: without local_comm_res, the ip and port of this host are required"),

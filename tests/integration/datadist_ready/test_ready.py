@@ -1,4 +1,4 @@
-"""The playbook datadist_ready on real small hosts: one TLS mismatch, one stale mount, one link down, 513 links of an NPU, and a port that is taken."""
+"""The playbook datadist_ready on hosts of the testbed: a TLS mismatch, a stale mount, a link that is down, 513 links of an NPU, and a port in use."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def lab() -> Iterator[testbed.Lab]:
 
 
 def clusters(count: int) -> list[dict[str, Any]]:
-    """One decode cluster on NPU 0 of node3, and so many prefill clusters on all NPUs of the others."""
+    """Return one decode cluster on NPU 0 of node3 and this number of prefill clusters on all NPUs of the other hosts."""
     found = [{"cluster": 1000, "role": "decode", "host": DECODE, "device": 0, "ip_infos": [{"ip": "10.77.0.3", "port": 26000}]}]
     for number in range(count):
         place, device = number % 2, number // 2 % NPUS
@@ -54,12 +54,12 @@ def play(lab: testbed.Lab, folder: Path, **variables: Any) -> tuple[int, str]:
 
 
 def told(said: str) -> list[str]:
-    """What the play failed with."""
+    """Return the message with which the play failed."""
     return json.loads(said.split("FAILED! => ")[1].split("\n\nPLAY RECAP")[0])["msg"]
 
 
 @pytest.mark.smoke("datadist_ready")
-def test_four_problems_and_no_others(lab: testbed.Lab, tmp_path: Path) -> None:
+def test_four_problems_are_reported(lab: testbed.Lab, tmp_path: Path) -> None:
     code, said = play(lab, tmp_path, datadist_ready_clusters=clusters(16))
     assert code == 0, said
     assert "LLM-DataDist: 16 links of 17 clusters on 9 NPUs, 0 problems" in said
@@ -82,7 +82,7 @@ def test_four_problems_and_no_others(lab: testbed.Lab, tmp_path: Path) -> None:
     assert [line for line, (start, remedy) in zip(sorted(found), expected, strict=True) if not line.startswith(start) or remedy not in line] == []
 
 
-def test_hccn_conf_is_checked_where_the_inventory_has_it(tmp_path: Path) -> None:
+def test_hccn_conf_is_checked_if_the_inventory_names_it(tmp_path: Path) -> None:
     host = {**tools(node(tmp_path / "p1", "--product", "A3", devices=2)), "ansible_connection": "local"}
     (tmp_path / "hosts.json").write_text(json.dumps({"all": {"hosts": {"p1": host}}}))
     planned = [{"cluster": device, "role": role, "host": "p1", "device": device, "ip_infos": [{"ip": "127.0.0.1", "port": 36000 + device}]}
@@ -99,8 +99,8 @@ def test_hccn_conf_is_checked_where_the_inventory_has_it(tmp_path: Path) -> None
     ([{"cluster": 1000, "remotes": [2, 0], "timeout_ms": 300}, {"cluster": 1000, "remotes": [1]}, {"cluster": 7, "remotes": [1]}],
      [[[0, 2], 300], [[1], 1000]]),
 ])
-def test_the_probe_links_what_is_planned(tmp_path: Path, calls: list[dict[str, Any]], linked: list[Any]) -> None:
-    """The role's own variables; what links is tested with the module."""
+def test_probe_makes_the_planned_links(tmp_path: Path, calls: list[dict[str, Any]], linked: list[Any]) -> None:
+    """Checks the variables of the role; test_link.py checks the links."""
     task = {"ansible.builtin.copy": {"content": "{{ __datadist_ready_own_calls | to_json }}", "dest": str(tmp_path / "calls.json")}}
     variables = {"datadist_ready_clusters": clusters(3), "datadist_ready_calls": calls, "datadist_ready_timeout_ms": 700}
     (tmp_path / "play.yml").write_text(json.dumps([{

@@ -8,7 +8,7 @@ from tests.lib.hosts import node, tools
 from tests.lib.module import call_module
 
 
-def test_sixteen_dies_and_their_seats(tmp_path: Path) -> None:
+def test_positions_of_sixteen_dies(tmp_path: Path) -> None:
     root = node(tmp_path / "npu23", "--product", "A3", "--server-index", "23", "--super-pod-id", "5", "--super-pod-size", "384",
                 "--address-template", "10.78.1.1{device}", "--address-template", "10.78.129.1{device}", "--netmask", "255.255.128.0",
                 "--state", "11.process=4711:python3:49207", devices=16)
@@ -25,7 +25,7 @@ def test_sixteen_dies_and_their_seats(tmp_path: Path) -> None:
         (11, [{"pid": 4711, "name": "python3", "memory_mb": 49207}])]
 
 
-def test_a_server_outside_super_pods(tmp_path: Path) -> None:
+def test_server_outside_super_pods(tmp_path: Path) -> None:
     root = node(tmp_path / "npu1", "--product", "A3", devices=2)
     result = call_module("device_info", {**tools(root), "gather": ["vnic", "super_pod"], "devices": ["1"]})
     assert result["devices"][0]["vnic"]["address"] == "192.168.3.198"

@@ -1,4 +1,4 @@
-"""A job that starts on an NPU while a module works: the NPU is asked about right before its first set, and left alone."""
+"""A job that starts on an NPU while a module works: the module checks for jobs right before the first change of an NPU and skips busy ones."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def errors(result: dict[str, Any], key: str = "devices") -> list[list[dict[str, 
     return [[{name: error[name] for name in ("code", "message", "hint")} for error in one["errors"]] for one in result[key]]
 
 
-def test_device_network_asks_before_the_first_set_of_each_device(host: Path) -> None:
+def test_device_network_checks_for_jobs_before_the_first_change_of_each_device(host: Path) -> None:
     set_state_after(host, 1, JOB, matching="-i 0 -mtu -s")
     result = call_module("device_network", {**tools(host), "config": [{"id": 0, "mtu": 4200}, {"id": 1, "mtu": 4200}]})
     assert errors(result) == [[], [BUSY]]
@@ -47,15 +47,15 @@ def test_device_network_asks_before_the_first_set_of_each_device(host: Path) -> 
     assert ((host / "etc/hccn.conf").read_text(), values(host, "mtu")) == (CONF + "mtu_0=4200\n", [4200, 1500])
 
 
-def test_a_device_is_not_abandoned_half_changed(host: Path) -> None:
-    """A job that starts between two sets of one device has met the change already."""
+def test_started_changes_of_a_device_are_completed(host: Path) -> None:
+    """A job that starts between two changes of a device is already affected, so the changes are completed."""
     set_state_after(host, 1, JOB, matching="-i 1 -ip -s")
     wanted = {"id": 1, "address": "10.78.9.21", "netmask": "255.255.0.0", "mtu": 4200}
     result = call_module("device_network", {**tools(host), "config": [wanted]})
     assert (result["devices"][0]["errors"], result["devices"][0]["after"]["address"], result["devices"][0]["after"]["mtu"]) == ([], "10.78.9.21", 4200)
 
 
-def test_device_tls_asks_before_each_set(host: Path) -> None:
+def test_device_tls_checks_for_jobs_before_each_change(host: Path) -> None:
     set_state_after(host, 1, JOB, matching="-i 0 -tls -s")
     result = call_module("device_tls", {**tools(host), "state": "enabled"})
     assert (errors(result), result["msg"].startswith("1 of 2 devices failed: NPU 1: device 1 is busy")) == ([[], [BUSY]], True)
@@ -63,7 +63,7 @@ def test_device_tls_asks_before_each_set(host: Path) -> None:
     assert (host / "etc/hccn.conf").read_text() == CONF.replace("tls_enable_0=0\n", "") + "tls_enable_0=1\n"
 
 
-def test_a_recovery_asks_before_each_device(host: Path) -> None:
+def test_recovery_checks_for_jobs_before_each_device(host: Path) -> None:
     set_state(host, "*.mtu=4200", "0.ip=10.78.9.20", "1.ip=10.78.9.21")
     set_state_after(host, 1, JOB, matching="-i 0 -cfg recovery")
     result = call_module("hccn_conf", {**tools(host), "recover": True})
@@ -76,7 +76,7 @@ def test_a_recovery_asks_before_each_device(host: Path) -> None:
     ("device_network", {"config": [{"id": 0, "mtu": 4200}, {"id": 1, "mtu": 4200}]}, "-i 0 -mtu -s"),
     ("device_tls", {"state": "enabled"}, "-i 0 -tls -s"),
 ])
-def test_who_allows_it_may_change_busy_devices(host: Path, module: str, options: dict[str, Any], first_set: str) -> None:
+def test_allow_busy_changes_busy_devices(host: Path, module: str, options: dict[str, Any], first_set: str) -> None:
     set_state_after(host, 1, JOB, matching=first_set)
     result = call_module(module, {**tools(host), **options, "allow_busy": True})
     assert [(one["changed"], one["errors"]) for one in result["devices"]] == [(True, []), (True, [])]

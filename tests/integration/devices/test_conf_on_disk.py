@@ -1,4 +1,4 @@
-"""hccn.conf on a full disk, damaged by a write that was cut off, and locked by somebody else."""
+"""hccn.conf on a full disk, damaged by an interrupted write, and locked by another process."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def declare(host: Path, check: bool = False, diff: bool = False, **options: Any)
     return call_module("hccn_conf", {**tools(host), **options}, check=check, diff=diff)
 
 
-def test_a_full_disk_leaves_the_file_as_it_was(host: Path, tmp_path: Path) -> None:
+def test_full_disk_leaves_the_file_unchanged(host: Path, tmp_path: Path) -> None:
     with full_ext4(tmp_path / "disk", 512, 4) as fill:
         path = tmp_path / "disk/hccn.conf"
         path.write_text(TEXT)
@@ -40,7 +40,7 @@ def test_a_full_disk_leaves_the_file_as_it_was(host: Path, tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("damaged", [TEXT + NULS, TEXT.rstrip("\n") + NULS])
-def test_a_file_that_ends_in_nul_bytes_is_repaired(host: Path, damaged: str) -> None:
+def test_nul_bytes_at_the_end_of_the_file_are_removed(host: Path, damaged: str) -> None:
     path = host / "etc/hccn.conf"
     path.write_text(damaged)
     predicted = declare(host, check=True, diff=True)
@@ -50,7 +50,7 @@ def test_a_file_that_ends_in_nul_bytes_is_repaired(host: Path, damaged: str) -> 
     assert declare(host)["changed"] is False
 
 
-def test_a_file_that_ends_in_nul_bytes_is_not_set_behind(host: Path) -> None:
+def test_nothing_is_appended_after_nul_bytes(host: Path) -> None:
     path = host / "etc/hccn.conf"
     path.write_text(TEXT + NULS)
     for result in (call_module("device_network", {**tools(host), "config": [{"id": 0, "mtu": 4200}]}),
@@ -62,7 +62,7 @@ def test_a_file_that_ends_in_nul_bytes_is_not_set_behind(host: Path) -> None:
         assert path.read_text() == TEXT + NULS
 
 
-def test_who_holds_the_lock_is_named(host: Path) -> None:
+def test_holder_of_the_lock_is_named(host: Path) -> None:
     set_state(host, "conf_locked=60")
     try:
         result = declare(host, settings={"mtu": 4200}, timeout=1)

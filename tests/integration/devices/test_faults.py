@@ -1,4 +1,4 @@
-"""Every fault that the simulator knows by name, through Ansible: what is said, what the other devices give, that nothing is half changed or left running.
+"""All named faults of the simulator, through Ansible: messages, results of the other devices, no partial changes and no remaining processes.
 
 The words of the faults are those of tests/simulator/README.md. Each test fails when its fault is not injected.
 """
@@ -30,7 +30,7 @@ OFF, ON = {"enabled": False, "persistent": False}, {"enabled": True, "persistent
 
 
 class Host:
-    """A simulated host of three devices with TLS off, whose hccn.conf says so."""
+    """A simulated host with three devices, TLS off on the devices and in hccn.conf."""
 
     def __init__(self, root: Path) -> None:
         self.root = node(root, "--address-template", "10.78.9.1{device}", "--netmask", "255.255.0.0", "--switch-address", "10.78.0.1",
@@ -46,7 +46,7 @@ class Host:
         return self.conf.read_bytes() == self.before
 
     def switches(self) -> str:
-        """TLS of the devices themselves."""
+        """Return the TLS flags of the devices."""
         state = Node(str(self.root)).state
         return "".join(state.get(device, "tls") for device in DEVICES)
 
@@ -60,7 +60,7 @@ class Host:
         return call_module("hccn_conf", {**tools(self.root), "settings": {"mtu": 4200}, **options})
 
     def left(self) -> list[str]:
-        """Processes that know of this host: by their command line or their environment."""
+        """Return the processes that have this host in their command line or environment."""
         found = []
         for folder in Path("/proc").glob("[0-9]*"):
             try:
@@ -84,7 +84,7 @@ def host(tmp_path: Path) -> Iterator[Host]:
 
 
 def errors(result: dict[str, Any]) -> list[tuple[str, str]]:
-    """(code, message) of each device, empty texts for one without error."""
+    """Return (code, message) of each device, empty texts if it has no error."""
     return [(device["errors"][0]["code"], device["errors"][0]["message"]) if device["errors"] else ("", "") for device in result["devices"]]
 
 
@@ -101,7 +101,7 @@ NO_ERROR = ("", "")
     ("1.flood=10", {}, "unexpected_output", "-link -g printed unexpected output: '(1023 characters without a space)'"),
     ("1.fail.link=-67", {}, "link_down", "Execute failed: Link status is down."),
 ])
-def test_one_device_that_cannot_be_read(host: Host, words: str, options: dict[str, Any], code: str, message: str) -> None:
+def test_unreadable_device_is_reported(host: Host, words: str, options: dict[str, Any], code: str, message: str) -> None:
     host.fault(words)
     result = host.info("link", **options)
     found = errors(result)
@@ -111,33 +111,33 @@ def test_one_device_that_cannot_be_read(host: Host, words: str, options: dict[st
     assert (len(json.dumps(result)) < MAX_RESULT, host.untouched()) == (True, True)
 
 
-def test_a_tool_that_is_busy_for_a_while_is_asked_again(host: Host) -> None:
+def test_busy_tool_is_called_again(host: Host) -> None:
     host.fault("1.busy_for=2")
     result = host.info("link")
     assert ([device["link"] for device in result["devices"]], errors(result)) == (["up"] * 3, [NO_ERROR] * 3)
     assert Node(str(host.root)).state.get(1, "busy_for") == "0", "two calls were turned away"
 
 
-def test_an_absent_device_is_not_one_of_all(host: Host) -> None:
+def test_absent_device_is_not_part_of_all(host: Host) -> None:
     host.fault("1.absent=1")
     assert [device["id"] for device in host.info("link")["devices"]] == [0, 2]
 
 
-def test_an_absent_device_that_was_asked_for(host: Host) -> None:
+def test_requested_absent_device_is_reported(host: Host) -> None:
     host.fault("1.absent=1")
     result = host.info("link", devices=["0-2"])
     assert errors(result) == [NO_ERROR, ("no_such_device", "no such NPU on this host, which has NPUs 0, 2"), NO_ERROR]
     assert result["msg"].startswith("1 of 3 devices failed: NPU 1: no such NPU on this host, which has NPUs 0, 2 (")
 
 
-def test_a_link_that_is_down_is_a_value(host: Host) -> None:
+def test_link_down_is_a_value(host: Host) -> None:
     host.fault("1.link=0", "*.speed=200000")
     devices = host.info("link", "health", "speed")["devices"]
     assert [(device["link"], device["health"], device["speed"]) for device in devices] == [
         ("up", "success", 200000), ("down", "unreachable", None), ("up", "success", 200000)]
 
 
-def test_every_state_of_net_health(tmp_path: Path) -> None:
+def test_all_states_of_net_health(tmp_path: Path) -> None:
     root = node(tmp_path / "npu9", devices=10)
     set_state(root, *(f"{number}.net_health={number}" for number in range(10)))
     devices = call_module("device_info", {**tools(root), "gather": ["health"], "fail_on": "any"})["devices"]
@@ -145,14 +145,14 @@ def test_every_state_of_net_health(tmp_path: Path) -> None:
         "success", "socket_fail", "receive_timeout", "unreachable", "time_exceeded", "fault", "init", "thread_error", "detect_ip_set", "unknown"]
 
 
-def test_a_tool_that_is_missing(host: Host) -> None:
+def test_missing_tool_is_reported(host: Host) -> None:
     host.fault("tool_missing=1")
     result = host.info("link", "tls")
     assert errors(result) == [("tool_missing", f"{host.root}/bin/hccn_tool: no such program")] * 3
     assert host.untouched()
 
 
-def test_an_npu_smi_that_is_missing(host: Host) -> None:
+def test_missing_npu_smi_is_reported(host: Host) -> None:
     host.fault("npu_smi_missing=1")
     result = host.tls(devices=["0-2"])
     assert result["error"]["code"] == "no_device"
@@ -169,7 +169,7 @@ def test_an_npu_smi_that_is_missing(host: Host) -> None:
     (["1.set_refused=tls"], "device_failed", "Command execute failed!"),
     (["1.dead=1"], "device_failed", "Command execute failed!"),
 ])
-def test_one_device_that_cannot_be_switched(host: Host, words: list[str], code: str, message: str) -> None:
+def test_device_whose_tls_flag_cannot_be_set(host: Host, words: list[str], code: str, message: str) -> None:
     host.fault(*words)
     result = host.tls()
     assert errors(result) == [NO_ERROR, (code, message), NO_ERROR]
@@ -179,14 +179,14 @@ def test_one_device_that_cannot_be_switched(host: Host, words: list[str], code: 
     assert (host.switches(), "tls_enable_1=0\n" in host.conf.read_text()) == ("101", True)
 
 
-def test_a_device_of_another_authority_is_told_by_its_name(host: Host) -> None:
+def test_authority_of_a_device_is_reported_by_name(host: Host) -> None:
     host.fault("1.tls_ca=/CN=other")
     devices = host.tls("disabled")["devices"]
     assert [device["authorities"] == ["/CN=other"] for device in devices] == [False, True, False]
     assert host.untouched()
 
 
-def test_a_set_that_only_says_so(host: Host) -> None:
+def test_change_without_effect_is_reported(host: Host) -> None:
     host.fault("1.set_ignored=1")
     result = host.tls()
     assert errors(result) == [NO_ERROR, (
@@ -195,7 +195,7 @@ def test_a_set_that_only_says_so(host: Host) -> None:
     assert (host.switches(), "tls_enable_1=0\n" in host.conf.read_text()) == ("101", True)
 
 
-def test_a_tool_that_is_killed_between_device_and_file(host: Host) -> None:
+def test_tool_killed_between_device_and_file(host: Host) -> None:
     host.fault("1.killed_late=9")
     result = host.tls()
     assert errors(result) == [NO_ERROR, ("tool_killed", "hccn_tool was ended by signal 9"), NO_ERROR]
@@ -203,7 +203,7 @@ def test_a_tool_that_is_killed_between_device_and_file(host: Host) -> None:
     assert (host.switches(), "tls_enable_1=0\n" in host.conf.read_text()) == ("111", True)
 
 
-def test_a_file_that_only_the_tool_cannot_write(host: Host) -> None:
+def test_file_that_the_tool_cannot_write(host: Host) -> None:
     host.fault("1.conf_refused=1")
     result = host.tls()
     assert errors(result) == [NO_ERROR, (
@@ -213,11 +213,11 @@ def test_a_file_that_only_the_tool_cannot_write(host: Host) -> None:
 
 
 def without_override() -> None:
-    """Takes away, for this thread and its children, root's right to write what may not be written. Others do not have it."""
+    """Drop the capability of root to write unwritable files, for this thread and its children. Other users do not have it."""
     ctypes.CDLL(None).prctl(PR_CAPBSET_DROP, CAP_DAC_OVERRIDE, 0, 0, 0)
 
 
-def test_a_file_that_nobody_can_write(host: Host) -> None:
+def test_unwritable_file(host: Host) -> None:
     host.fault("conf_unwritable=1")
     with ThreadPoolExecutor(1, initializer=without_override) as pool:
         result = pool.submit(host.set_mtu).result()
@@ -225,7 +225,7 @@ def test_a_file_that_nobody_can_write(host: Host) -> None:
     assert host.untouched()
 
 
-def test_no_device_is_switched_where_the_file_cannot_follow(host: Host) -> None:
+def test_devices_are_unchanged_if_the_file_cannot_be_written(host: Host) -> None:
     host.fault("conf_unwritable=1")
     with ThreadPoolExecutor(1, initializer=without_override) as pool:
         result = pool.submit(host.tls).result()
@@ -233,7 +233,7 @@ def test_no_device_is_switched_where_the_file_cannot_follow(host: Host) -> None:
     assert (host.switches(), host.untouched()) == ("000", True)
 
 
-def test_a_file_that_stays_locked(host: Host) -> None:
+def test_file_that_stays_locked_is_reported(host: Host) -> None:
     host.fault("conf_locked=600")
     result = host.set_mtu(timeout=1)
     holder = (host.root / "state/conf_holder").read_text().split()[0]
@@ -245,7 +245,7 @@ def test_a_file_that_stays_locked(host: Host) -> None:
     assert host.untouched()
 
 
-def test_a_lock_that_ends_is_waited_for(host: Host) -> None:
+def test_lock_that_is_released_is_waited_for(host: Host) -> None:
     host.fault("conf_locked=6")
     result = host.set_mtu()
     assert (result["changed"], "mtu_2=4200\n" in host.conf.read_text()) == (True, True)
@@ -253,7 +253,7 @@ def test_a_lock_that_ends_is_waited_for(host: Host) -> None:
     assert host.conf.stat().st_mtime - locked_at > 5.9, "written when the lock was gone"
 
 
-def test_a_last_line_without_newline(host: Host) -> None:
+def test_last_line_without_newline(host: Host) -> None:
     host.conf.write_bytes(host.conf.read_bytes().replace(b"tls_enable_1=0\n", b""))
     host.fault("conf_no_newline=1")
     result = host.info("link", "tls")
@@ -263,7 +263,7 @@ def test_a_last_line_without_newline(host: Host) -> None:
     assert host.untouched()
 
 
-def test_no_set_glues_its_key_to_the_last_line(host: Host) -> None:
+def test_new_key_is_not_joined_to_the_last_line(host: Host) -> None:
     host.fault("conf_no_newline=1")
     result = host.tls(devices=["0"])
     assert "no_final_newline" in json.dumps(result)

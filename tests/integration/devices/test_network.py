@@ -1,4 +1,4 @@
-"""device_network as Ansible runs it, on a simulated node."""
+"""device_network as Ansible runs it, on a simulated host."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def says(host: Path, device: int, *query: str) -> str:
     return subprocess.run([str(host / "bin/hccn_tool"), "-i", str(device), *query], timeout=30, capture_output=True, text=True).stdout
 
 
-def test_every_option_is_predicted_set_and_put_back(host: Path) -> None:
+def test_all_options_are_predicted_set_and_restored(host: Path) -> None:
     predicted = configure(host, NEW, check=True)
     assert (predicted["changed"], conf(host)) == (True, CONF)
     first = configure(host, NEW)
@@ -78,14 +78,14 @@ def test_every_option_is_predicted_set_and_put_back(host: Path) -> None:
     assert says(host, 1, "-mtu", "-g") == "mtu:1500\n"
 
 
-def test_a_value_that_the_next_boot_would_lose_is_written(host: Path) -> None:
+def test_value_missing_in_the_file_is_written(host: Path) -> None:
     result = configure(host, {"id": 0, "mtu": 1500})
     assert result["devices"] == [{"id": 0, "before": {"mtu": 1500, "persistent": {"mtu": None}}, "after": {"mtu": 1500, "persistent": {"mtu": 1500}},
                                   "changed": True, "errors": []}]
     assert conf(host) == CONF + "mtu_0=1500\n"
 
 
-def test_what_another_network_takes_along_is_told(host: Path) -> None:
+def test_side_effects_of_a_network_change_are_reported(host: Path) -> None:
     result = configure(host, {"id": 0, "address": "10.79.9.10", "netmask": "255.255.0.0"})
     assert [(one["key"], one["value"], one["cause"]) for one in result["side_effects"]] == [
         ("gateway_0", "10.78.0.1", "hccn_tool -ip -s"), ("route_address_20.0.0.0_netmask_255.0.0.0_0", "gateway_10.78.0.7", "hccn_tool -ip -s")]
@@ -93,7 +93,7 @@ def test_what_another_network_takes_along_is_told(host: Path) -> None:
     assert result["previous"] == [{"id": 0, "address": "10.78.9.10", "netmask": "255.255.0.0", "gateway": "10.78.0.1"}]
 
 
-def test_bad_input_is_told_before_anything_is_run(host: Path) -> None:
+def test_invalid_input_is_reported_before_any_command(host: Path) -> None:
     result = configure(host, {"id": 0, "mtu": 1279}, {"id": 1, "address": "10.78.9.10", "netmask": "255.255.0.0"}, {"id": 2, "pfc": [1] * 8})
     assert result["msg"] == (
         "config[2].id: this host has no device 2, only 0-1; config[0].mtu: 1279 is below 1280: the device would lose its IPv6 addresses, and "
@@ -102,7 +102,7 @@ def test_bad_input_is_told_before_anything_is_run(host: Path) -> None:
     assert (result["devices"], conf(host)) == ([], CONF)
 
 
-def test_a_device_that_refuses_leaves_the_others(host: Path) -> None:
+def test_refusal_of_one_device_does_not_stop_the_others(host: Path) -> None:
     set_state(host, "0.ip_set_ret=-1")
     result = configure(host, {"id": 0, "address": "10.78.9.20", "netmask": "255.255.0.0", "mtu": 4200}, {"id": 1, "mtu": 4200})
     assert result["msg"].startswith("1 of 2 devices failed: NPU 0: address: Command execute failed!")
@@ -110,7 +110,7 @@ def test_a_device_that_refuses_leaves_the_others(host: Path) -> None:
     assert conf(host) == CONF + "mtu_1=4200\n"
 
 
-def test_a_device_that_could_not_be_written_down_has_changed(host: Path) -> None:
+def test_device_is_changed_although_the_file_could_not_be_written(host: Path) -> None:
     set_state(host, "*.conf_unwritable=1")
     result = configure(host, {"id": 0, "netdetect": "10.78.0.1"})
     device = result["devices"][0]
@@ -119,14 +119,14 @@ def test_a_device_that_could_not_be_written_down_has_changed(host: Path) -> None
     assert conf(host) == CONF
 
 
-def test_a_file_without_final_newline_is_not_written(host: Path) -> None:
+def test_file_without_final_newline_is_not_written(host: Path) -> None:
     (host / "etc/hccn.conf").write_text(CONF.rstrip("\n"))
     result = configure(host, {"id": 0, "mtu": 4200})
     assert result["devices"][0]["errors"][0]["code"] == "no_final_newline"
     assert (result["changed"], conf(host), says(host, 0, "-mtu", "-g")) == (False, CONF.rstrip("\n"), "mtu:1500\n")
 
 
-def test_a_device_at_work_is_left_alone(host: Path) -> None:
+def test_busy_device_is_not_changed(host: Path) -> None:
     set_state(host, "1.process=4711:python3:100")
     result = configure(host, {"id": 0, "mtu": 4200}, {"id": 1, "mtu": 4200})
     assert result["devices"][1]["errors"][0]["message"] == "device 1 is busy: pid 4711 (python3)"
@@ -134,12 +134,12 @@ def test_a_device_at_work_is_left_alone(host: Path) -> None:
     assert configure(host, {"id": 1, "mtu": 4200}, allow_busy=True)["changed"] is True
 
 
-def test_a_reserved_network_is_what_the_tool_says(host: Path) -> None:
+def test_reserved_network_is_refused_with_the_message_of_the_tool(host: Path) -> None:
     result = configure(host, {"id": 0, "address": "192.168.1.5", "netmask": "255.255.255.0"})
     assert (result["devices"][0]["errors"][0]["code"], result["changed"], conf(host)) == ("address_conflict", False, CONF)
 
 
-def test_a_busy_tool_is_asked_again(host: Path) -> None:
+def test_busy_tool_is_called_again(host: Path) -> None:
     set_state(host, "0.busy_for=2")
     assert configure(host, {"id": 0, "netdetect": "10.78.0.1"})["devices"][0]["after"]["netdetect"] == "10.78.0.1"
 
@@ -149,7 +149,7 @@ def test_a_busy_tool_is_asked_again(host: Path) -> None:
     ("device_ping", {"targets": [{"device": 0, "address": "10.78.2.10"}]}),
     ("hccn_conf", {"recover": True, "settings": {"mtu": 4200}}),
 ])
-def test_the_other_dialect_is_refused_in_one_sentence(tmp_path: Path, module: str, options: dict[str, Any]) -> None:
+def test_other_dialect_is_refused(tmp_path: Path, module: str, options: dict[str, Any]) -> None:
     root = node(tmp_path / "npu950", "--product", "950", devices=2)
     result = call_module(module, {**tools(root), **options})
     assert result["msg"] == "the NPUs of this host are of the 950, whose hccn_tool has a different command line: nothing was done (run hccn_tool by hand)"

@@ -1,4 +1,4 @@
-"""device_info, device_tls and hccn_conf as Ansible runs them, on a simulated node."""
+"""device_info, device_tls and hccn_conf as Ansible runs them, on a simulated host."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def conf(host: Path) -> str:
     return (host / "etc/hccn.conf").read_text()
 
 
-def test_a_host_is_read(host: Path) -> None:
+def test_host_is_read(host: Path) -> None:
     result = call_module("device_info", tools(host))
     device = result["devices"][1]
     tls = device.pop("tls")
@@ -47,33 +47,33 @@ def test_a_host_is_read(host: Path) -> None:
     assert conf(host) == CONF + "tls_enable_0=0\ntls_enable_1=0\n"
 
 
-def test_what_was_not_asked_leaves_no_record(host: Path) -> None:
+def test_unrequested_facts_leave_no_record(host: Path) -> None:
     result = call_module("device_info", {**tools(host), "gather": []})
     assert (result["devices"], result["measurements"]) == ([{"id": 0, "errors": []}, {"id": 1, "errors": []}], [])
     (record, _) = call_module("device_info", {**tools(host), "gather": ["link"]})["measurements"]
     assert (record["status"], record["source"], record["samples"]) == ("ok", {"device": 0}, [{"link": "up"}])
 
 
-def test_check_mode_leaves_the_file_byte_for_byte(host: Path) -> None:
+def test_check_mode_does_not_change_the_file(host: Path) -> None:
     result = call_module("device_info", tools(host), check=True)
     assert [device["tls"]["reason"] for device in result["devices"]] == ["would_write", "would_write"]
     assert conf(host) == CONF
 
 
-def test_a_link_that_is_down_is_a_value_and_not_an_error(host: Path) -> None:
+def test_link_down_is_a_value_and_not_an_error(host: Path) -> None:
     set_state(host, "1.link=0")
     result = call_module("device_info", {**tools(host), "gather": ["link", "health"], "fail_on": "any"})
     assert [(device["link"], device["errors"]) for device in result["devices"]] == [("up", []), ("down", [])]
 
 
-def test_a_device_that_fails_leaves_the_others(host: Path) -> None:
+def test_failing_device_does_not_stop_the_others(host: Path) -> None:
     set_state(host, "1.dead=1")
     result = call_module("device_info", {**tools(host), "gather": ["link"], "fail_on": "any"})
     assert result["msg"].startswith("1 of 2 devices failed: NPU 1: link: Command execute failed! (")
     assert [device["link"] for device in result["devices"]] == ["up", None]
 
 
-def test_tls_is_made_equal_and_stays(host: Path) -> None:
+def test_tls_flags_are_set_and_persistent(host: Path) -> None:
     set_state(host, "1.tls=1")
     options = {**tools(host), "state": "disabled"}
     predicted = call_module("device_tls", options, check=True, diff=True)
@@ -84,7 +84,7 @@ def test_tls_is_made_equal_and_stays(host: Path) -> None:
     assert call_module("device_tls", options)["changed"] is False
 
 
-def test_a_device_without_certificate_is_named(host: Path) -> None:
+def test_device_without_certificate_is_named(host: Path) -> None:
     set_state(host, "1.tls_nocert=1")
     result = call_module("device_tls", {**tools(host), "state": "enabled"})
     assert result["msg"].startswith("1 of 2 devices failed: NPU 1: ")
@@ -92,7 +92,7 @@ def test_a_device_without_certificate_is_named(host: Path) -> None:
     assert result["devices"][1]["errors"][0]["code"] == "no_certificate"
 
 
-def test_a_tool_that_is_not_there_is_named(host: Path) -> None:
+def test_missing_tool_is_named(host: Path) -> None:
     options = {**tools(host), "hccn_tool": str(host / "none")}
     result = call_module("device_info", options)
     assert (result["failed"], result["msg"]) == (True, f"{host}/none: no such program (install it or give its path)")
@@ -102,7 +102,7 @@ def test_a_tool_that_is_not_there_is_named(host: Path) -> None:
     assert ("failed" in kept, kept["devices"][0]["errors"][0]["message"]) == (False, f"{host}/none: no such program")
 
 
-def test_npus_that_the_host_does_not_have_are_named_once(host: Path) -> None:
+def test_missing_npus_are_named_once(host: Path) -> None:
     options = {**tools(host), "devices": ["0-15"], "gather": ["link"]}
     result = call_module("device_info", options)
     assert (result["failed"], result["msg"]) == (True, "NPUs 2-15 do not exist on this host, which has NPUs 0-1")
@@ -110,7 +110,7 @@ def test_npus_that_the_host_does_not_have_are_named_once(host: Path) -> None:
     assert "failed" not in call_module("device_info", {**options, "fail_on": "none"})
 
 
-def test_one_error_of_all_npus_stands_once(host: Path) -> None:
+def test_common_error_of_all_npus_is_reported_once(host: Path) -> None:
     set_state(host, "*.tls_nocert=1")
     result = call_module("device_tls", {**tools(host), "state": "enabled"})
     assert result["msg"] == ("2 of 2 devices failed: NPUs 0-1: tls: No certificate found, please set certs firstly! (set one: hccn_tool -i N -tls -s path "
@@ -118,13 +118,13 @@ def test_one_error_of_all_npus_stands_once(host: Path) -> None:
     assert [device["errors"][0]["hint"][:24] for device in result["devices"]] == ["set one: hccn_tool -i 0 ", "set one: hccn_tool -i 1 "]
 
 
-def test_device_and_file_that_differ_are_both_read(host: Path) -> None:
+def test_differing_device_and_file_are_both_read(host: Path) -> None:
     set_state(host, "1.ip=10.78.9.99")
     second = call_module("device_info", {**tools(host), "gather": ["address"]})["devices"][1]
     assert (second["address"], second["conf"]["address"]) == ("10.78.9.99", "10.78.9.11")
 
 
-def test_serial_numbers_and_the_machine_tell_hosts_apart(host: Path, tmp_path: Path) -> None:
+def test_serial_numbers_and_machine_identify_hosts(host: Path, tmp_path: Path) -> None:
     other = node(tmp_path / "npu8", "--state", "0.serial=SIMNPU90001", devices=2)
     first, second = (call_module("device_info", {**tools(root), "gather": ["versions"]}) for root in (host, other))
     assert [device["serial"] for device in first["devices"] + second["devices"]] == ["SIMNPU90000", "SIMNPU90001", "SIMNPU90001", "SIMNPU80001"]
@@ -132,7 +132,7 @@ def test_serial_numbers_and_the_machine_tell_hosts_apart(host: Path, tmp_path: P
     assert [record["samples"] for record in first["measurements"]] == [[{"versions": {"driver": "24.1.rc3", "firmware": "7.5.0.1.129"}}]] * 2
 
 
-def test_the_file_is_completed_verified_and_kept_in_place(host: Path) -> None:
+def test_file_is_completed_and_verified_in_place(host: Path) -> None:
     path = host / "etc/hccn.conf"
     path.write_text(CONF.rstrip("\n"))
     inode = path.stat().st_ino
@@ -141,14 +141,14 @@ def test_the_file_is_completed_verified_and_kept_in_place(host: Path) -> None:
     assert conf(host) == CONF.replace("10.78.9.11", "10.78.9.21")
 
 
-def test_the_file_is_what_the_simulated_tool_reads(host: Path) -> None:
+def test_simulated_tool_reads_the_file(host: Path) -> None:
     call_module("hccn_conf", {**tools(host), "settings": {"mtu": 4200}, "devices": ["0"]})
     subprocess.run([str(host / "bin/hccn_tool"), "-i", "0", "-cfg", "recovery"], check=True, timeout=30, stdout=subprocess.DEVNULL)
     said = subprocess.run([str(host / "bin/hccn_tool"), "-i", "0", "-mtu", "-g"], check=True, timeout=30, capture_output=True, text=True)
     assert said.stdout == "mtu:4200\n"
 
 
-def test_a_host_of_the_950_is_read_as_far_as_its_tool_is_known(tmp_path: Path) -> None:
+def test_host_with_950_is_read_as_far_as_supported(tmp_path: Path) -> None:
     root = node(tmp_path / "n950", "--product", "950", devices=2)
     set_state(root, "1.port.5=0", "1.port.6=partial", "1.stat.crc_error_sum=9")
     before = conf(root)

@@ -1,4 +1,4 @@
-"""device_ping as Ansible runs it, between two simulated nodes."""
+"""device_ping as Ansible runs it, between two simulated hosts."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def ping(host: Path, *targets: tuple[int, str], check: bool = False, **options: 
     return call_module("device_ping", {**tools(host), "targets": wanted, **options}, check=check)
 
 
-def test_npus_of_another_host_answer(host: Path) -> None:
+def test_npus_of_another_host_answer_pings(host: Path) -> None:
     result = ping(host, (1, "10.78.2.11"), (0, "10.78.2.10"), (1, "10.78.2.10"), run_id="ring", size=1000)
     records = result["measurements"]
     assert [(one["id"], one["status"]) for one in records] == [
@@ -32,7 +32,7 @@ def test_npus_of_another_host_answer(host: Path) -> None:
     assert (records[0]["command"][3:], result["changed"]) == (["-ping", "-g", "address", "10.78.2.11", "pkt", "1000"], False)
 
 
-def test_lost_packets_and_absent_addresses_fail_and_are_all_returned(host: Path) -> None:
+def test_lost_packets_and_absent_addresses_are_reported(host: Path) -> None:
     set_state(host, "1.ping=loss1")
     result = ping(host, (0, "10.78.2.10"), (0, "10.78.7.7"), (1, "10.78.2.11"))
     assert result["msg"] == ("2 of 3 pings failed: NPU 0 to 10.78.7.7: 3 of 3 packets lost: Destination Host Unreachable; "
@@ -41,7 +41,7 @@ def test_lost_packets_and_absent_addresses_fail_and_are_all_returned(host: Path)
     assert "msg" not in ping(host, (1, "10.78.2.11"), fail_on="none")
 
 
-def test_a_link_that_is_down_is_the_error(host: Path) -> None:
+def test_link_down_is_the_error(host: Path) -> None:
     set_state(host, "0.fail.ping=-67")
     record = ping(host, (0, "10.78.2.10"))["measurements"][0]
     assert (record["error"]["code"], "samples" in record) == ("link_down", False)
@@ -54,7 +54,7 @@ def test_check_mode_sends_nothing(host: Path) -> None:
     assert result["commands"] == [[str(host / "bin/hccn_tool"), "-i", "0", "-ping", "-g", "address", "10.78.2.10"]]
 
 
-def test_over_the_inner_network_of_a_super_pod(tmp_path: Path) -> None:
+def test_ping_in_the_inner_network_of_a_super_pod(tmp_path: Path) -> None:
     root = node(tmp_path / "a3", "--product", "A3", "--server-index", "3", devices=4)
     set_state(root, "1.hccs_ping=loss1", "2.hccs_occupied=1")
     targets = [(0, "192.3.3.198"), (1, "192.3.2.199"), (2, "192.3.2.199")]
@@ -65,12 +65,12 @@ def test_over_the_inner_network_of_a_super_pod(tmp_path: Path) -> None:
     assert occupied["error"]["code"] == "device_occupied"
 
 
-def test_another_product_has_no_inner_network(host: Path) -> None:
+def test_inner_network_requires_a_super_pod(host: Path) -> None:
     result = ping(host, (0, "192.2.3.199"), method="hccs_ping")
     assert result["msg"] == "hccs_ping is a command of A3 super pods, this host has NPUs of the A2 (use method: ping)"
 
 
-def test_an_npu_at_work_is_left_alone_unless_asked_otherwise(host: Path) -> None:
+def test_busy_npu_is_skipped_without_allow_busy(host: Path) -> None:
     set_state(host, "1.process=4711:python3:1234")
     refused = ping(host, (0, "10.78.2.10"), (1, "10.78.2.11"))
     assert [(one["source"]["device"], one["status"]) for one in refused["measurements"]] == [(0, "ok"), (1, "not_run")]

@@ -1,4 +1,4 @@
-"""hccn_conf with recover as Ansible runs it, on a simulated node."""
+"""hccn_conf with recover as Ansible runs it, on a simulated host."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ def settle(host: Path, check: bool = False, **options: Any) -> dict[str, Any]:
     return call_module("hccn_conf", {**tools(host), "recover": True, **options}, check=check)
 
 
-def test_nothing_is_run_where_device_and_file_agree(host: Path) -> None:
+def test_no_recovery_if_device_and_file_agree(host: Path) -> None:
     result = settle(host)
     assert [(one["id"], one["changed"], one["errors"]) for one in result["recovered"]] == [(0, False, []), (1, False, [])]
     assert (result["changed"], conf(host)) == (False, CONF)
 
 
-def test_a_device_that_differs_is_made_as_the_file_says(host: Path) -> None:
+def test_differing_device_is_recovered_from_the_file(host: Path) -> None:
     set_state(host, "0.ip=10.78.9.20", "0.tls=1")
     predicted = settle(host, check=True)
     assert (predicted["changed"], [one["changed"] for one in predicted["recovered"]], conf(host)) == (True, [True, False], CONF)
@@ -54,21 +54,21 @@ def test_a_device_that_differs_is_made_as_the_file_says(host: Path) -> None:
     assert settle(host)["changed"] is False
 
 
-def test_a_declared_key_reaches_the_device(host: Path) -> None:
+def test_declared_key_is_set_on_the_device(host: Path) -> None:
     result = settle(host, config=[{"id": 1, "settings": {"mtu": 4200}}])
     assert [one["changed"] for one in result["recovered"]] == [False, True]
     assert call_module("device_info", {**tools(host), "gather": ["mtu"]})["devices"][1]["mtu"] == 4200
     assert conf(host) == CONF + "mtu_1=4200\n" + XSFP.format(1)
 
 
-def test_a_device_that_refuses_is_told_and_the_other_is_recovered(host: Path) -> None:
+def test_refusing_device_is_reported_and_the_other_is_recovered(host: Path) -> None:
     set_state(host, "0.ip_set_ret=-1", "0.ip=10.78.9.20", "1.ip=10.78.9.21")
     result = settle(host)
     assert [(one["changed"], [error["code"] for error in one["errors"]]) for one in result["recovered"]] == [(False, ["recovery_failed"]), (True, [])]
     assert result["msg"].startswith("1 of 2 devices failed: NPU 0: Recovery failed.")
 
 
-def test_a_file_with_errors_is_not_replayed(host: Path) -> None:
+def test_invalid_file_is_not_replayed(host: Path) -> None:
     broken = CONF.replace("netmask_1=255.255.0.0\n", "")
     (host / "etc/hccn.conf").write_text(broken)
     set_state(host, "1.ip=10.78.9.21")
@@ -77,7 +77,7 @@ def test_a_file_with_errors_is_not_replayed(host: Path) -> None:
     assert (result["changed"], "msg" in result, conf(host)) == (False, True, broken)
 
 
-def test_a_device_at_work_is_left_alone(host: Path) -> None:
+def test_busy_device_is_not_changed(host: Path) -> None:
     set_state(host, "0.ip=10.78.9.20", "0.process=4711:python3:100")
     assert settle(host)["recovered"][0]["errors"][0]["message"] == "device 0 is busy: pid 4711 (python3)"
     assert conf(host) == CONF

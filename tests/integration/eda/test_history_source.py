@@ -1,4 +1,4 @@
-"""The event source of extensions/eda: which events come of a history, and when."""
+"""The event source of extensions/eda: the events of a history and their time."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_an_event_for_each_degraded_link(source: ModuleType) -> None:
                verdict("n3", "slow", "n3 NPU 1 to n1 NPU 1: 5 Gbit/s, normal is 195", "n3 NPU 1 to n2 NPU 1: x"),
                verdict("n4", "failed", "n4 NPU 0 to n2 NPU 0: connection_refused: no", "the host did not answer"))
     events = list(source.events_of(text))
-    assert [event.pop("references") for event in events] == [[], [], []]  # there is but one good host
+    assert [event.pop("references") for event in events] == [[], [], []]  # there is only one good host
     assert events == [
         {"link": "n1/1-n3/1", "host": "n3", "class": "slow", "message": "n3 is slow", "run_id": "r1", "playbook": "check_fabric.yml", "retested": False,
          "pair": {"source": {"host": "n3", "device": 1}, "target": {"host": "n1", "device": 1}}},
@@ -51,7 +51,7 @@ def test_an_event_for_each_degraded_link(source: ModuleType) -> None:
          "pair": {"source": {"host": "n4", "device": 0}, "target": {"host": "n2", "device": 0}}}]
 
 
-def test_a_second_test_compares_the_link_to_good_hosts_those_outside_of_it_first(source: ModuleType) -> None:
+def test_retest_compares_the_link_to_good_hosts_of_other_links_first(source: ModuleType) -> None:
     good = [verdict(host, "good") for host in ("n1", "n2", "n4", "n5", "n6")]
     event = next(source.events_of(run(*good, verdict("n3", "slow", "n3 NPU 1 to n1 NPU 1: x"))))
     assert [(pair["source"], pair["target"]["host"]) for pair in event["references"]] == [
@@ -66,7 +66,7 @@ def test_both_directions_are_one_link_and_a_second_test_is_told(source: ModuleTy
     assert [(event["link"], event["host"], event["retested"]) for event in source.events_of(text)] == [("n1/0-n2/0", "n1", True)]
 
 
-def test_what_the_diagnosis_says_is_understood(source: ModuleType) -> None:
+def test_messages_of_the_diagnosis_are_understood(source: ModuleType) -> None:
     values = [("a", "b", 195), ("b", "c", 100), ("c", "d", 101), ("d", "a", 195)]
     records = [{"id": f"r/{one}{other}/forward/1", "kind": "rdma", "status": "ok", "operation": "write", "measure": "bandwidth",
                 "source": {"host": one, "device": 0}, "target": {"host": other, "device": 0}, "samples": [{"size_bytes": 65536, "bandwidth_gbit_s": value}]}
@@ -77,7 +77,7 @@ def test_what_the_diagnosis_says_is_understood(source: ModuleType) -> None:
 
 
 @pytest.mark.parametrize("state", ["busy", "not_measured", "failed", "slow"])
-def test_a_second_test_that_could_not_measure_gives_no_event(source: ModuleType, state: str) -> None:
+def test_retest_without_measurement_gives_no_event(source: ModuleType, state: str) -> None:
     """Else it would take sound hosts out of service: another run had them, or somebody listened at the control port."""
     met = ("n3 NPU 1 to n1 NPU 1: wrong_run: another runner answers at n1: a line of another run: r0",
            "n1 NPU 1 to n3 NPU 1: peer_unreachable: the runner of n3 cannot be reached: connection refused",
@@ -92,7 +92,7 @@ def test_an_event_comes_of_a_measured_value_or_an_error_of_the_link(source: Modu
     assert [(event["link"], event["retested"]) for event in source.events_of(text)] == [("n2/1-n3/1", True), ("n1/0-n4/0", True)]
 
 
-def test_what_the_diagnosis_knows_to_be_no_error_of_a_link_gives_no_event(source: ModuleType) -> None:
+def test_errors_of_other_components_give_no_event(source: ModuleType) -> None:
     """The source imports nothing of the collection, so it has a list of its own."""
     assert measurement_table.BUSY_CODES | measurement_table.INFERRED_CODES | unstarted_runs.OTHER_RUN_CODES <= source.NO_LINK_CODES
 
@@ -109,7 +109,7 @@ def test_an_odd_verdict_costs_nothing_but_itself(source: ModuleType, odd: dict[s
     assert [(event["link"], event["references"]) for event in events] == [("n1/1-n3/1", [])]
 
 
-def test_a_run_counts_once_it_is_over(source: ModuleType, tmp_path: Path) -> None:
+def test_run_is_read_once_it_has_ended(source: ModuleType, tmp_path: Path) -> None:
     day = tmp_path / DAY
     day.mkdir(parents=True)
     bad = verdict("n1", "slow", "n1 NPU 0 to n2 NPU 0: x")
@@ -135,7 +135,7 @@ def test_a_run_counts_once_it_is_over(source: ModuleType, tmp_path: Path) -> Non
     assert [event["run_id"] for event in asyncio.run(watch())] == ["new"]
 
 
-def test_from_the_start(source: ModuleType, tmp_path: Path) -> None:
+def test_existing_runs_are_read_from_the_start(source: ModuleType, tmp_path: Path) -> None:
     (tmp_path / DAY).mkdir(parents=True)
     seen: set[str] = set()
     for name in ("20261121T000002Z-b.jsonl", "20261121T000001Z-a.jsonl", "20261121T000003Z-c.jsonl.part"):

@@ -1,10 +1,11 @@
-"""The playbook quarantine: one command for the host of the event, and nothing unless it is switched on."""
+"""The playbook quarantine runs one command for the host of the event, and only if it is enabled."""
 
 from __future__ import annotations
 
 import json
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -27,25 +28,29 @@ def test_nothing_is_done_unless_it_is_switched_on(tmp_path: Path, enabled: bool,
     assert [path.name for path in (tmp_path / "out").iterdir()] == made
 
 
-@pytest.mark.parametrize("host", ["all", "npu", "*", "~n.*", "n2:n3", "n2,n3", "!n2", "n9", ""])
-def test_only_one_host_of_the_inventory_is_taken_out(tmp_path: Path, host: str) -> None:
+@pytest.mark.parametrize(("variables", "host"), [
+    ({"ansible_eda": {"event": {"host": "all"}}}, "all"),
+    ({"ansible_eda": {"event": {"host": ""}}}, ""),
+    ({"quarantine_host": "n2:n3"}, "n2:n3"),
+])
+def test_only_one_host_of_the_inventory_is_drained(tmp_path: Path, variables: dict[str, Any], host: str) -> None:
+    """The unit tests of one_host.py check all forms of groups and patterns."""
     command = ["touch", f"{tmp_path}/{{{{ inventory_hostname }}}}.out"]
     (tmp_path / "hosts").write_text("[npu]\nn2\nn3\n")
-    for variables in ({"ansible_eda": {"event": {"host": host}}}, {"quarantine_host": host}):
-        done = quarantine("hosts", tmp_path, "-e", json.dumps({**variables, "quarantine_enabled": True, "quarantine_command": command}))
-        assert done.returncode != 0, done.stdout
-        said = " ".join((done.stdout + done.stderr).split())
-        assert f"{host!r} is not the name of one host of the inventory, so nothing is done" in said
-        assert list(tmp_path.glob("*.out")) == []
+    done = quarantine("hosts", tmp_path, "-e", json.dumps({**variables, "quarantine_enabled": True, "quarantine_command": command}))
+    assert done.returncode != 0, done.stdout
+    output = " ".join((done.stdout + done.stderr).split())
+    assert f"{host!r} is not the name of one host of the inventory, so nothing is done" in output
+    assert list(tmp_path.glob("*.out")) == []
 
 
-def test_the_playbook_is_read_without_a_host(tmp_path: Path) -> None:
+def test_playbook_without_a_host_is_valid(tmp_path: Path) -> None:
     done = quarantine("n2,n3", tmp_path, "--syntax-check")
     assert done.returncode == 0, done.stdout + done.stderr
 
 
 @pytest.mark.smoke("quarantine")
-def test_what_would_be_done_with_a_command_in_one_text(tmp_path: Path) -> None:
+def test_check_mode_shows_the_command(tmp_path: Path) -> None:
     variables = {"ansible_eda": {"event": {"host": "n3"}}, "quarantine_enabled": True, "quarantine_command": f"touch,{tmp_path}/n3"}
     for arguments, said, made in ((["--check"], "n3: would be taken out of service by: touch", []), ([], "n3: taken out of service by: touch", ["n3"])):
         done = quarantine("n2,n3", tmp_path, "-e", json.dumps(variables), *arguments)

@@ -1,4 +1,4 @@
-"""The rulebook in ansible-rulebook itself: once for each degraded link, and no quarantine unless it is switched on (make test-eda)."""
+"""The rulebook in ansible-rulebook: one retest per degraded link, and a quarantine only if it is enabled (make test-eda)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.lib.project import COLLECTION, ROOT, skip
 
 BIN = ROOT / ".cache/eda/bin"
 DEADLINE = 120
-# In the place of the real playbooks: the first notes the link and finds it bad again, the second notes the host.
+# Replacements of the playbooks: the first records the link and reports it as degraded again, the second records the host.
 RETEST = """
 - hosts: localhost
   connection: local
@@ -41,7 +41,7 @@ def lines(path: Path) -> list[str]:
 
 
 @pytest.mark.parametrize(("quarantine", "out"), [("false", []), ("true", ["n3 True"])])
-def test_a_degraded_link_is_tested_again_once(tmp_path: Path, quarantine: str, out: list[str]) -> None:
+def test_degraded_link_is_retested_once(tmp_path: Path, quarantine: str, out: list[str]) -> None:
     if not (BIN / "ansible-rulebook").exists() or not shutil.which("java"):
         skip("ansible-rulebook")
     place = tmp_path / "collections/ansible_collections/hccn/cluster"

@@ -1,4 +1,4 @@
-"""Folders that are full or may not be written, as real file systems are."""
+"""Folders on real file systems that are full or read-only."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from tests.lib.project import skip
 
 @contextmanager
 def full(folder: Path) -> Iterator[None]:
-    """A file system on which not a byte more fits; files without content do."""
+    """Make a full file system at ``folder``; only empty files can be added."""
     with disk(folder, 4):
         fill(folder)
         yield
 
 
 def fill(folder: Path) -> None:
-    """Until not a byte more fits on the file system."""
-    with (folder / "of-others").open("wb", buffering=0) as stream, suppress(OSError):
+    """Fill the file system."""
+    with (folder / "filler").open("wb", buffering=0) as stream, suppress(OSError):
         while True:
             stream.write(bytes(4096))
 
 
 @contextmanager
 def disk(folder: Path, kilobytes: int, read_only: bool = False) -> Iterator[None]:
-    """A small file system at ``folder`` for the time of the test."""
+    """Mount a small file system at ``folder``."""
     folder.mkdir(parents=True, exist_ok=True)
     options = f"size={kilobytes}k,nr_inodes=0,mode=0755" + (",ro" if read_only else "")
     done = subprocess.run(["mount", "-t", "tmpfs", "-o", options, "hccn-test", str(folder)], capture_output=True, text=True, timeout=30)
@@ -42,8 +42,8 @@ def disk(folder: Path, kilobytes: int, read_only: bool = False) -> Iterator[None
 
 @contextmanager
 def full_ext4(folder: Path, kilobytes: int, free_kilobytes: int) -> Iterator[Callable[[], None]]:
-    """An ext4 file system at ``folder``; the function that it gives fills it up to ``free_kilobytes``. Unlike tmpfs, ext4 keeps what a failed
-    allocation has added to a file."""
+    """Mount an ext4 file system at ``folder``. Yield a function that fills it up to ``free_kilobytes``. Unlike tmpfs, ext4 keeps the bytes that
+    a failed write has added to a file."""
     folder.mkdir(parents=True, exist_ok=True)
     image = folder.parent / f"{folder.name}.img"
     with image.open("wb") as stream:

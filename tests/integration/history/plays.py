@@ -1,4 +1,4 @@
-"""Real runs of ansible-playbook with the callback, and what they left."""
+"""Run ansible-playbook with the callback and read the history files that it writes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ DEADLINE = 120
 
 
 def environment(folder: Path, **more: str) -> dict[str, str]:
-    """Nothing of the caller's settings: a home, temporary files and a history of its own. An empty value takes a setting away."""
+    """Return an environment without settings of the caller, with home, temporary files and history in ``folder``. An empty value removes a variable."""
     settings = folder / "ansible.cfg"
     settings.touch()
     (folder / "home").mkdir(exist_ok=True)
@@ -41,28 +41,38 @@ def environment(folder: Path, **more: str) -> dict[str, str]:
     return {name: value for name, value in variables.items() if value}
 
 
-def command(folder: Path, tasks: str, *arguments: str, hosts: str = "n1,", name: str = "measure.yml") -> list[str]:
-    """The command that plays ``tasks`` (YAML) on local hosts, one after the other."""
-    playbook = folder / name
+def play_of(tasks: str, hosts: str = "all") -> str:
+    """Return a play as YAML that runs ``tasks`` (YAML) on local hosts."""
     indented = "".join(f"    {line}\n" for line in tasks.strip("\n").splitlines())
-    playbook.write_text(f"- hosts: all\n  gather_facts: false\n  connection: local\n  tasks:\n{indented}")
-    # The interpreter of the tests is that of ansible-core: under another core, this runs the other core.
+    return f"- hosts: {hosts}\n  gather_facts: false\n  connection: local\n  tasks:\n{indented}"
+
+
+def command(folder: Path, tasks: str, *arguments: str, hosts: str = "n1,", name: str = "measure.yml") -> list[str]:
+    """Return the command that runs ``tasks`` (YAML) on local hosts, one after the other."""
+    return playbook_command(folder, play_of(tasks), *arguments, hosts=hosts, name=name)
+
+
+def playbook_command(folder: Path, playbook: str, *arguments: str, hosts: str, name: str = "measure.yml") -> list[str]:
+    """Write a playbook (YAML) and return the command that runs it on local hosts, one after the other."""
+    path = folder / name
+    path.write_text(playbook)
+    # sys.executable imports the ansible-core under test, so that the tests also run with other releases of ansible-core.
     interpreter = ["-e", f"ansible_python_interpreter={sys.executable}"]
-    return [sys.executable, "-m", "ansible", "playbook", "--forks", "1", "-i", hosts, *interpreter, *arguments, str(playbook)]
+    return [sys.executable, "-m", "ansible", "playbook", "--forks", "1", "-i", hosts, *interpreter, *arguments, str(path)]
 
 
 def play(folder: Path, tasks: str, *arguments: str, hosts: str = "n1,", env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
-    """Plays ``tasks`` to the end. stdout and stderr are texts."""
+    """Run ``tasks`` (YAML) and return exit status, stdout and stderr."""
     return run(folder, command(folder, tasks, *arguments, hosts=hosts), env)
 
 
 def run(folder: Path, argv: list[str], env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
-    """Runs a command of Ansible to its end."""
+    """Run a command of Ansible and return exit status, stdout and stderr."""
     return subprocess.run(argv, env=environment(folder, **(env or {})), text=True, capture_output=True, timeout=DEADLINE, cwd=folder)
 
 
 def wait_until_alone(folder: Path) -> None:
-    """Ansible's own watcher of a background job looks every five seconds whether it is over: it is not left behind."""
+    """Wait until no process of the run is left. Ansible's watcher of a background job polls every five seconds."""
     deadline = time.monotonic() + DEADLINE
     while any(str(folder).encode() in _command_line(process) for process in Path("/proc").glob("[0-9]*")):
         if time.monotonic() > deadline:
@@ -78,12 +88,12 @@ def _command_line(process: Path) -> bytes:
 
 
 def files(folder: Path) -> list[Path]:
-    """All files of the history, in the order of their names."""
+    """Return all files of the history, sorted by name."""
     return sorted(path for path in (folder / "history").rglob("*") if path.is_file())
 
 
 def kept(path: Path) -> list[str]:
-    """The lines of a history file, without its header, with the times taken out, and what ansible-core says before a message since 2.19."""
+    """Return the lines of a history file without header, times and the prefix that ansible-core 2.19 and later add to messages."""
     lines = [json.loads(line) for line in path.read_text().replace("Task failed: ", "").splitlines()[1:]]
     return [json.dumps({key: value for key, value in line.items() if key not in ("at", "finished_at")}) for line in lines]
 

@@ -1,4 +1,4 @@
-"""The callback hccn.cluster.results in real runs: what is kept, and that it never disturbs a play."""
+"""The callback hccn.cluster.results in real runs: the records that it keeps; it never disturbs a play."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SCHEMA = "schema: hccn.cluster/measurement/1"
 
 
 def record(name: str, *more: str) -> str:
-    """A record as YAML of one line."""
+    """Return a record as YAML on one line."""
     return "{" + ", ".join((SCHEMA, f"id: '{name}'", *more)) + "}"
 
 
@@ -90,7 +90,7 @@ N1 = '"schema": "hccn.cluster/measurement/1"'
 
 
 def of(host: str) -> dict[str, list[str]]:
-    """What each task leaves of a host."""
+    """Return the lines that each task adds for a host."""
     source = f'"source": {{"host": "{host}"}}'
     return {
         "Look": [
@@ -114,7 +114,7 @@ def of(host: str) -> dict[str, list[str]]:
     }
 
 
-def test_everything_that_is_kept_and_nothing_else(tmp_path: Path) -> None:
+def test_all_kept_records_and_events(tmp_path: Path) -> None:
     done = play(tmp_path, TASKS, hosts="n1,n2")
     assert done.returncode in (2, 4), done.stderr
     (path,) = files(tmp_path)
@@ -130,7 +130,7 @@ def test_everything_that_is_kept_and_nothing_else(tmp_path: Path) -> None:
     assert "password" not in path.read_text()
 
 
-def test_a_host_that_is_lost_in_a_loop_is_told_once_and_an_empty_loop_not_at_all(tmp_path: Path) -> None:
+def test_host_unreachable_in_a_loop_is_recorded_once(tmp_path: Path) -> None:
     tasks = f"""
 - name: Each
   measure: {{outcome: "{{{{ item }}}}", measurements: [{record("{{ item }}")}]}}
@@ -153,7 +153,7 @@ def test_a_host_that_is_lost_in_a_loop_is_told_once_and_an_empty_loop_not_at_all
     ]
 
 
-def test_settings_from_the_file_begin_at_its_folder(tmp_path: Path) -> None:
+def test_paths_in_ansible_cfg_are_relative_to_its_folder(tmp_path: Path) -> None:
     argv = command(tmp_path, "- measure:")
     variables = environment(tmp_path, HCCN_RESULTS_PATH="")
     (tmp_path / "ansible.cfg").write_text("[hccn_results]\npath = kept/here\nrun_id = from-file\nshow_path = true\n")
@@ -163,8 +163,22 @@ def test_settings_from_the_file_begin_at_its_folder(tmp_path: Path) -> None:
     assert f"hccn.cluster.results: 0 records in {path}\n" in done.stdout
 
 
-def test_the_header_and_the_name(tmp_path: Path) -> None:
-    play(tmp_path, f"- measure: {{measurements: [{record('a')}]}}", "--check", "-e", "secret=hunter2", env={"HCCN_RUN_ID": "night-1"})
+FIND_HISTORY = """
+- measure:
+  register: seen
+- ansible.builtin.assert:
+    that:
+      - seen.variables | sort == ["HCCN_RESULTS_DIR", "HCCN_RESULTS_FILE", "HCCN_RESULTS_PATH"]
+      - lookup("ansible.builtin.env", "HCCN_RESULTS_DIR") == lookup("ansible.builtin.env", "HCCN_RESULTS_PATH")
+      - lookup("ansible.builtin.env", "HCCN_RESULTS_FILE") is file
+"""
+
+
+def test_header_name_and_variables_of_a_run(tmp_path: Path) -> None:
+    """The tasks of a run find its history by environment variables."""
+    tasks = f"- measure: {{measurements: [{record('a')}]}}{FIND_HISTORY}"
+    done = play(tmp_path, tasks, "--check", "-e", "secret=hunter2", env={"HCCN_RUN_ID": "night-1"})
+    assert done.returncode == 0, done.stdout
     (path,) = files(tmp_path)
     found = header(path)
     started = found.pop("started_at")
@@ -180,28 +194,30 @@ def test_the_header_and_the_name(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("env", "pattern"),
+    ("arguments", "env", "pattern", "shown"),
     [
-        ({}, r"[0-9a-f]{8}-[0-9a-f]{16}"),
-        ({"JOB_ID": "1234"}, "awx-1234"),
-        ({"JOB_ID": "1234", "HCCN_RUN_ID": "mine"}, "mine"),
+        ([], {}, r"[0-9a-f]{8}-[0-9a-f]{16}", False),
+        (["-v"], {"JOB_ID": "1234"}, "awx-1234", True),
+        ([], {"JOB_ID": "1234", "HCCN_RUN_ID": "mine", "HCCN_RESULTS_SHOW_PATH": "true"}, "mine", True),
     ],
 )
-def test_run_ids(tmp_path: Path, env: dict[str, str], pattern: str) -> None:
-    play(tmp_path, "- measure:", env=env)
+def test_run_id_and_path_on_the_screen(tmp_path: Path, arguments: list[str], env: dict[str, str], pattern: str, shown: bool) -> None:
+    done = play(tmp_path, f"- measure: {{measurements: [{record('a')}]}}", *arguments, env=env)
     (path,) = files(tmp_path)
     assert re.fullmatch(pattern, header(path)["run_id"])
     assert path.name.endswith(f"-{header(path)['run_id']}.jsonl")
+    assert [line for line in done.stdout.splitlines() if "hccn.cluster.results" in line] == [f"hccn.cluster.results: 1 records in {path}"] * shown
+    assert "WARN" not in done.stderr
 
 
-def test_a_run_id_that_cannot_be_one_is_replaced_with_a_warning(tmp_path: Path) -> None:
+def test_invalid_run_id_is_replaced_with_a_warning(tmp_path: Path) -> None:
     done = play(tmp_path, "- measure:", env={"HCCN_RUN_ID": "../../etc"})
     assert "'../../etc' is not a valid run id" in " ".join(done.stderr.split())
     (path,) = files(tmp_path)
     assert re.fullmatch(r"[0-9a-f]{8}-[0-9a-f]{16}", header(path)["run_id"])
 
 
-def test_a_real_module_through_a_connection_and_in_the_background(tmp_path: Path) -> None:
+def test_module_through_a_connection_and_in_the_background(tmp_path: Path) -> None:
     tasks = f"""
 - measured: {{measurements: [{record("now")}]}}
 - measured: {{measurements: [{record("later")}]}}
@@ -228,7 +244,7 @@ def test_a_real_module_through_a_connection_and_in_the_background(tmp_path: Path
     ]
 
 
-def test_a_vaulted_variable_in_a_result_is_not_opened(tmp_path: Path) -> None:
+def test_vaulted_variable_in_a_result_stays_encrypted(tmp_path: Path) -> None:
     (tmp_path / "password").write_text("pw")
     unlock = ["--vault-password-file", str(tmp_path / "password")]
     vault = run(tmp_path, [sys.executable, "-m", "ansible", "vault", "encrypt_string", *unlock, "--name", "secret", "hunter2"])
@@ -245,20 +261,6 @@ def test_a_vaulted_variable_in_a_result_is_not_opened(tmp_path: Path) -> None:
     assert "hunter2" not in path.read_text()
 
 
-def test_tasks_of_the_run_find_its_history(tmp_path: Path) -> None:
-    tasks = """
-- measure:
-  register: seen
-- ansible.builtin.assert:
-    that:
-      - seen.variables | sort == ["HCCN_RESULTS_DIR", "HCCN_RESULTS_FILE", "HCCN_RESULTS_PATH"]
-      - lookup("ansible.builtin.env", "HCCN_RESULTS_DIR") == lookup("ansible.builtin.env", "HCCN_RESULTS_PATH")
-      - lookup("ansible.builtin.env", "HCCN_RESULTS_FILE") is file
-"""
-    done = play(tmp_path, tasks)
-    assert done.returncode == 0, done.stdout
-
-
 def test_each_playbook_of_a_command_is_a_run(tmp_path: Path) -> None:
     one = command(tmp_path, f"- measure: {{measurements: [{record('a')}]}}", name="one.yml")
     two = command(tmp_path, f"- measure: {{measurements: [{record('a')}, {record('b')}]}}", name="two.yml")
@@ -269,34 +271,27 @@ def test_each_playbook_of_a_command_is_a_run(tmp_path: Path) -> None:
     }
 
 
-@pytest.mark.parametrize(("arguments", "env", "lines"), [([], {}, 0), (["-v"], {}, 1), ([], {"HCCN_RESULTS_SHOW_PATH": "true"}, 1)])
-def test_it_is_quiet_unless_asked(tmp_path: Path, arguments: list[str], env: dict[str, str], lines: int) -> None:
-    done = play(tmp_path, f"- measure: {{measurements: [{record('a')}]}}", *arguments, env=env)
-    (path,) = files(tmp_path)
-    assert [line for line in done.stdout.splitlines() if "hccn.cluster.results" in line] == [f"hccn.cluster.results: 1 records in {path}"] * lines
-    assert "WARN" not in done.stderr
-
-
 DEEP = """#!/usr/bin/python
-# WANT_JSON: no AnsibleModule, which would look through what it returns
+# WANT_JSON: no AnsibleModule, which would examine the values that it returns
 import json
-record = {"schema": "hccn.cluster/measurement/1", "id": "shallow", "kind": "ping"}
-deep = json.dumps({**record, "id": "deep", "x": "X"}).replace('"X"', "[" * DEPTH + "]" * DEPTH)
-print('{"changed": false, "measurements": [%s, %s, %s]}' % (json.dumps(record), deep, json.dumps({**record, "id": "after"})))
+record = {"schema": "hccn.cluster/measurement/1", "id": "shallow DEPTH", "kind": "ping"}
+deep = json.dumps({**record, "id": "deep DEPTH", "x": "X"}).replace('"X"', "[" * DEPTH + "]" * DEPTH)
+print('{"changed": false, "measurements": [%s, %s, %s]}' % (json.dumps(record), deep, json.dumps({**record, "id": "after DEPTH"})))
 """
 
 
-@pytest.mark.parametrize("depth", [40, 300])
-def test_an_odd_result_of_one_host_costs_what_is_kept_of_it(tmp_path: Path, depth: int) -> None:
-    """At 300 levels, ansible-core 2.19 and later cannot give the result to a callback at all."""
+def test_deeply_nested_record_costs_no_other_result(tmp_path: Path) -> None:
+    """With 300 levels, ansible-core 2.19 and later cannot give the result to a callback."""
     library = tmp_path / "library"
     library.mkdir()
-    (library / "deep.py").write_text(DEEP.replace("DEPTH", str(depth)))
+    for depth in ("40", "300"):
+        (library / f"deep{depth}.py").write_text(DEEP.replace("DEPTH", depth))
     tasks = f"""
-- name: Deep
-  deep:
+- deep40:
   when: inventory_hostname == "n1"
-- name: After it
+- deep300:
+  when: inventory_hostname == "n1"
+- name: After them
   measure: {{measurements: [{record("later")}]}}
 """
     done = play(tmp_path, tasks, hosts="n1,n2", env={"ANSIBLE_LIBRARY": str(library)})
@@ -304,17 +299,18 @@ def test_an_odd_result_of_one_host_costs_what_is_kept_of_it(tmp_path: Path, dept
     assert "keeps nothing more" not in done.stderr
     (path,) = files(tmp_path)
     assert path.suffix == ".jsonl"
-    assert [violations("history/1", line) for line in lines(path) if "event" in line] == [[]]
+    assert [violations("history/1", line) for line in lines(path) if "event" in line] == [[], []]
     found = [(line.get("event"), line.get("source", line).get("host"), line.get("id"), line.get("message")) for line in lines(path)[1:-1]]
     later = [(None, "n1", "later", None), (None, "n2", "later", None)]
-    one = [(None, "n1", "shallow", None), (None, "n1", "after", None),
-           ("dropped", "n1", None, "A record is not kept: 'deep': it is nested deeper than 32 levels")]
+    of_40, of_300 = ([
+        (None, "n1", f"shallow {depth}", None), (None, "n1", f"after {depth}", None),
+        ("dropped", "n1", None, f"A record is not kept: 'deep {depth}': it is nested deeper than 32 levels")] for depth in (40, 300))
     none = [("dropped", "n1", None, "A record is not kept: the result could not be examined: RecursionError")]
-    assert found in ([*one, *later], [*none, *later] if depth == 300 else [])
+    assert found in ([*of_40, *of_300, *later], [*of_40, *none, *later])
 
 
-def test_a_long_text_is_examined_once(tmp_path: Path) -> None:
-    """160,000 characters, in which every place might begin a secret: the play is not held up, and its history is bounded."""
+def test_long_text_is_examined_once(tmp_path: Path) -> None:
+    """160,000 characters, any of which may start a secret, do not delay the play, and the history stays small."""
     text = "a-" * 40_000 + "basic " + "a." * 40_000
     tasks = "- fail: {msg: " + text + "}\n  ignore_errors: true\n" + f"- measure: {{measurements: [{record('a', 'tool: {name: ' + text + '}')}]}}\n"
     done = play(tmp_path, tasks)
@@ -324,12 +320,12 @@ def test_a_long_text_is_examined_once(tmp_path: Path) -> None:
     assert '"id":"a"' in path.read_text()
 
 
-def test_not_enabled_it_leaves_nothing(tmp_path: Path) -> None:
+def test_callback_that_is_not_enabled_writes_nothing(tmp_path: Path) -> None:
     done = play(tmp_path, "- measure:", env={"ANSIBLE_CALLBACKS_ENABLED": ""})
     assert (done.returncode, files(tmp_path)) == (0, [])
 
 
-def test_a_killed_run_is_readable_up_to_its_last_finished_task(tmp_path: Path) -> None:
+def test_killed_run_is_readable_up_to_its_last_finished_task(tmp_path: Path) -> None:
     waiting = tmp_path / "waiting"
     tasks = f"""
 - measure: {{measurements: [{record("one")}, {record("two")}]}}
@@ -346,7 +342,7 @@ def test_a_killed_run_is_readable_up_to_its_last_finished_task(tmp_path: Path) -
         process.kill()
         process.wait(DEADLINE)
         if waiting.exists():
-            # The worker outlives its parent; it is ended by the id it told.
+            # The worker outlives its parent. Its pid is in the file.
             os.kill(int(waiting.read_text()), signal.SIGKILL)
     (path,) = files(tmp_path)
     assert path.name.endswith(".jsonl.part")
@@ -358,21 +354,21 @@ def test_a_killed_run_is_readable_up_to_its_last_finished_task(tmp_path: Path) -
 
 
 def reasons(done: subprocess.CompletedProcess[str]) -> list[str]:
-    """Why the callback gave up, once for each warning, without spaces: ansible-core before 2.19 breaks lines anywhere."""
+    """Return the reasons in the warnings of the callback, without spaces, since ansible-core before 2.19 breaks lines anywhere."""
     return re.findall(r"hccn\.cluster\.resultskeepsnothingmoreofthisrun:/\S+?\.jsonl\.part:(\w+)\.Makeroom", re.sub(r"\s", "", done.stderr))
 
 
 MANY = "".join(f"- measure: {{measurements: [{record(f'n{number}', 'command: [' + 'x' * 600 + ']')}]}}\n" for number in range(8))
 
 
-def test_without_a_folder_the_play_goes_on(tmp_path: Path) -> None:
+def test_play_continues_without_a_history_folder(tmp_path: Path) -> None:
     (tmp_path / "history").write_text("a file where the folder should be")
     done = play(tmp_path, MANY)
     assert (done.returncode, "ok=8 " in done.stdout) == (0, True)
     assert reasons(done) == ["Notadirectory"]
 
 
-def test_on_a_full_disk_the_play_goes_on_and_what_was_kept_is_whole(tmp_path: Path) -> None:
+def test_play_continues_on_a_full_disk_with_whole_lines(tmp_path: Path) -> None:
     # The kernel refuses to let a file grow above this limit as it does on a full disk: first a short write, then an error.
     done = run(tmp_path, ["bash", "-c", 'ulimit -f 4; exec "$@"', "limited", *command(tmp_path, MANY)])
     assert (done.returncode, "ok=8 " in done.stdout) == (0, True)

@@ -1,4 +1,4 @@
-"""What the callback keeps of conclusions: every one that the controller makes, and none of a host."""
+"""The callback records all conclusions of the controller and none of a host."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CONCLUDE = "hccn.cluster.conclude"
 
 
 class Callback(results.CallbackModule):
-    """Without Ansible's settings around it."""
+    """The callback without the settings of Ansible."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__()
@@ -40,7 +40,7 @@ def result(host: str, action: str, *findings: made.Finding) -> Any:
 
 @pytest.fixture
 def callback(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    for name in ("FILE", "DIR", "PATH"):  # the callback sets these in the process; whatever they are, they are put back
+    for name in ("FILE", "DIR", "PATH"):  # the callback sets these variables; monkeypatch restores them
         monkeypatch.setenv(f"HCCN_RESULTS_{name}", "")
     begun = Callback(tmp_path)
     begun.v2_playbook_on_start(SimpleNamespace(_file_name="site.yml"))
@@ -52,7 +52,7 @@ def kept() -> list[dict[str, Any]]:
     return schemas.lines(Path(os.environ["HCCN_RESULTS_FILE"]))[1:]
 
 
-def test_the_last_of_two_conclusions_is_shown(callback: Callback, tmp_path: Path) -> None:
+def test_last_of_two_conclusions_is_shown(callback: Callback, tmp_path: Path) -> None:
     callback.v2_runner_on_ok(result("localhost", CONCLUDE, LOST, DOWN))
     callback.v2_runner_on_ok(result("localhost", CONCLUDE, LOST))
     assert [record["id"] for record in kept()] == [
@@ -68,12 +68,12 @@ def test_the_last_of_two_conclusions_is_shown(callback: Callback, tmp_path: Path
     ({"component": {"kind": "host", "name": "npu1"}, "cause": "failed_task", "message": "m"}, ["$.samples[0]: 'severity' is a required property"]),
     ({"component": {"kind": "host", "name": "npu1"}, "cause": "failed_task", "severity": "bad", "message": "m"},
      ["$.samples[0].severity: 'bad' is not one of ['failed', 'slow', 'degraded', 'unknown', 'note']"])])
-def test_findings_by_the_schema(sample: dict[str, Any], violations: list[str]) -> None:
+def test_findings_are_checked_by_the_schema(sample: dict[str, Any], violations: list[str]) -> None:
     kept_one = {"schema": "hccn.cluster/measurement/1", "id": "f", "kind": "finding", "status": "failed", "hosts": ["npu1"], "samples": [sample]}
     assert schemas.violations("measurement/1", kept_one) == violations
 
 
-def test_a_host_concludes_nothing(callback: Callback, capsys: pytest.CaptureFixture[str]) -> None:
+def test_conclusion_of_a_host_is_not_recorded(callback: Callback, capsys: pytest.CaptureFixture[str]) -> None:
     callback.v2_runner_on_ok(result("npu1", "hccn.cluster.rdma_perf", LOST))
     assert kept() == []
     assert "npu1 returned 2 records in the name of the controller." in " ".join(capsys.readouterr().err.split())

@@ -1,4 +1,4 @@
-"""Findings and conclusions as records: of the published schema, whatever their cause, kind and severity."""
+"""Records of findings and conclusions match the published schema for all causes, kinds and severities."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def sample_of(kind: str) -> dict:
     return rule["then"]["properties"]["samples"]["items"]["properties"]
 
 
-def test_words_of_the_schema_are_those_of_the_code() -> None:
+def test_schema_has_the_values_of_the_code() -> None:
     found, end = sample_of("finding"), sample_of("conclusion")
     assert tuple(SCHEMA["properties"]["kind"]["enum"]) == RECORD_KINDS
     assert tuple(found["component"]["properties"]["kind"]["enum"]) == KINDS
@@ -52,7 +52,7 @@ def test_records_of_a_collective() -> None:
     assert [schemas.violations("measurement/1", record) for record in records] == [[], [], []]
 
 
-def test_what_the_schema_refuses() -> None:
+def test_schema_refuses_invalid_findings() -> None:
     good = finding("link_down", Component("npu", "n1 NPU 0"), "it is down").as_record(1)
     [sample] = good["samples"]
     for changed in ({"severity": "bad"}, {"component": "n1"}, {"message": ""}, {"cause": "Link Down"}, {"devices": [{"host": "n1"}]}):

@@ -1,4 +1,4 @@
-"""The action hccn.cluster.history_info and pinned baselines in real plays, over a history of made-up nights."""
+"""The action hccn.cluster.history_info and pinned baselines in real plays, with a generated history of ten nights."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def returned(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     return found
 
 
-def test_runs_and_the_last_good_one(returned: dict[str, Any]) -> None:
+def test_runs_and_last_good_run(returned: dict[str, Any]) -> None:
     asked = returned["asked"]
     assert [run["run_id"] for run in asked["runs"]] == [f"night-{day}" for day in range(10, 0, -1)]
     assert (asked["last_good"]["run_id"], asked["changed"], asked["unreadable"]) == ("night-10", False, [])
@@ -71,7 +71,7 @@ def test_regressions(returned: dict[str, Any]) -> None:
     assert (rdma["ends"][0]["host"], rdma["ends"][0]["device"]) == ("n3", 1)
 
 
-def test_a_baseline_is_pinned_as_a_file_and_held_to(returned: dict[str, Any]) -> None:
+def test_pinned_baseline_is_used(returned: dict[str, Any]) -> None:
     pinned = yaml.safe_load((returned["folder"] / "baseline.yml").read_text())
     assert schemas.violations("baseline/1", json.loads(json.dumps(pinned))) == []
     assert [(group["kind"], group["runs"]) for group in pinned["groups"]] == [("collective", 9), ("collective", 9), ("rdma", 9)]

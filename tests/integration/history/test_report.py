@@ -1,4 +1,4 @@
-"""The action hccn.cluster.report in real runs: which run, which file, what comes back."""
+"""The action hccn.cluster.report in real runs: the run that it chooses, the file and the return values."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ODD_NAME = "<script>alert(1)</script>"
 
 
 def reported(folder: Path, tasks: str, *arguments: str, **more: Any) -> dict[str, Any]:
-    """What the last registered ``page`` of the tasks returned, and whether the play came through."""
+    """Run the tasks and return the last result registered as ``page``."""
     out = folder / "returned.json"
     written = f'- copy: {{content: "{{{{ page | to_json }}}}", dest: {out}}}\n  check_mode: false\n  run_once: true\n'
     done = play(folder, tasks + written, *arguments, **more)
@@ -30,7 +30,7 @@ def failed(done: subprocess.CompletedProcess[str]) -> str:
     return " ".join(done.stdout.split())
 
 
-def test_the_page_of_this_run_from_a_task_of_it(tmp_path: Path) -> None:
+def test_task_reports_its_own_run(tmp_path: Path) -> None:
     tasks = (
         f"{MEASURE}- measure: {{outcome: failed}}\n  ignore_errors: true\n"
         "- hccn.cluster.report:\n  register: page\n  run_once: true\n"
@@ -53,8 +53,8 @@ def test_the_page_of_this_run_from_a_task_of_it(tmp_path: Path) -> None:
 LONG = f"- measure: {{measurements: [{{schema: hccn.cluster/measurement/1, id: b, kind: ping, status: ok, command: [{'x' * 9000}]}}]}}\n"
 
 
-def test_a_page_of_a_run_that_the_disk_cut_off_says_so(tmp_path: Path) -> None:
-    """The disk of the history is full after the first record, while the play goes on."""
+def test_report_of_a_run_that_filled_the_disk_is_incomplete(tmp_path: Path) -> None:
+    """The file system of the history is full after the first record; the play goes on."""
     tasks = (f"{MEASURE}{LONG}{MEASURE}- hccn.cluster.report: {{path: {tmp_path}/page.html}}\n  register: page\n"
              f"- hccn.cluster.report: {{path: {tmp_path}/run.jsonl, format: jsonl}}\n")
     with disk(tmp_path / "history", 8):
@@ -69,17 +69,18 @@ def test_a_page_of_a_run_that_the_disk_cut_off_says_so(tmp_path: Path) -> None:
     assert [line.get("id", line.get("end")) for line in lines] == [None, "a"]
 
 
-def test_no_page_of_another_run_where_nothing_of_this_one_is_kept(tmp_path: Path) -> None:
+def test_another_run_is_not_reported_if_this_one_has_no_history(tmp_path: Path) -> None:
     with disk(tmp_path / "history", 100):
         play(tmp_path, MEASURE, env={"HCCN_RUN_ID": "earlier"})
         fill(tmp_path / "history")
         done = play(tmp_path, f"{MEASURE}- hccn.cluster.report: {{path: {tmp_path}/page.html}}\n")
         assert "Nothing of this run is in the history: " in failed(done) and "No space left on device" in failed(done)
-        assert [path.name.split("-")[1] for path in files(tmp_path) if path.name != "of-others"] == ["earlier.jsonl"]
+        assert [path.name.split("-")[1] for path in files(tmp_path) if path.name != "filler"] == ["earlier.jsonl"]
     assert not (tmp_path / "page.html").exists()
 
 
-def test_the_page_of_an_earlier_run_in_a_run_of_its_own(tmp_path: Path) -> None:
+def test_report_of_an_earlier_run(tmp_path: Path) -> None:
+    """By default the newest run with results of the folder, which comes from the option or else from the environment."""
     play(tmp_path, MEASURE, hosts=f"{ODD_NAME},", env={"HCCN_RUN_ID": "first"})
     play(tmp_path, MEASURE, env={"HCCN_RUN_ID": "second"})
     newest = reported(tmp_path, "- hccn.cluster.report:\n  register: page\n", env={"HCCN_RUN_ID": "third"})
@@ -92,13 +93,14 @@ def test_the_page_of_an_earlier_run_in_a_run_of_its_own(tmp_path: Path) -> None:
     assert '<td class="c_host">&lt;script&gt;alert(1)&lt;/script&gt;</td>' in text
     assert text.count("<script") == 2  # the page's own and its data
 
+    off = {"ANSIBLE_CALLBACKS_ENABLED": ""}
+    assert reported(tmp_path, "- hccn.cluster.report:\n  register: page\n", env=off)["run_id"] == "second"
+    relative = f"- hccn.cluster.report: {{history: {tmp_path}/history, path: page.html}}\n  register: page\n"
+    assert reported(tmp_path, relative, env={**off, "HCCN_RESULTS_PATH": ""})["run_id"] == "second"
+    assert (tmp_path / "page.html").exists(), "a relative path begins in the folder of the command"
 
-def test_a_relative_path_begins_where_the_command_was_given(tmp_path: Path) -> None:
-    reported(tmp_path, f"{MEASURE}- hccn.cluster.report: {{path: page.html}}\n  register: page\n")
-    assert (tmp_path / "page.html").exists()
 
-
-def test_check_mode_writes_nothing_and_diff_is_short(tmp_path: Path) -> None:
+def test_check_mode_writes_no_page_and_shows_a_short_diff(tmp_path: Path) -> None:
     tasks = f"{MEASURE}- hccn.cluster.report:\n  register: page\n"
     returned = reported(tmp_path, tasks, "--check", "--diff", env={"HCCN_RUN_ID": "r1"})
     page = tmp_path / "history/reports/r1.html"
@@ -107,22 +109,15 @@ def test_check_mode_writes_nothing_and_diff_is_short(tmp_path: Path) -> None:
     assert returned["diff"]["after"].split(", sha256 ")[0].endswith(" bytes")
 
 
-def test_the_folder_is_that_of_the_option_then_of_the_environment(tmp_path: Path) -> None:
-    play(tmp_path, MEASURE, env={"HCCN_RUN_ID": "first"})
-    off = {"ANSIBLE_CALLBACKS_ENABLED": ""}
-    assert reported(tmp_path, "- hccn.cluster.report:\n  register: page\n", env=off)["run_id"] == "first"
-    tasks = f"- hccn.cluster.report: {{history: {tmp_path}/history}}\n  register: page\n"
-    assert reported(tmp_path, tasks, env={**off, "HCCN_RESULTS_PATH": ""})["run_id"] == "first"
-
-
-def test_without_a_run_the_error_says_what_to_do(tmp_path: Path) -> None:
+def test_missing_run_and_unwritable_page_are_errors(tmp_path: Path) -> None:
     text = failed(play(tmp_path, "- hccn.cluster.report:\n", env={"ANSIBLE_CALLBACKS_ENABLED": ""}))
     assert f"{tmp_path}/history has no run with results. Enable the callback hccn.cluster.results" in text
-    text = failed(play(tmp_path, "- hccn.cluster.report: {run_id: nobody}\n"))
+    text = failed(play(tmp_path, f"{MEASURE}- hccn.cluster.report: {{path: {tmp_path}}}\n  ignore_errors: true\n- hccn.cluster.report: {{run_id: nobody}}\n"))
+    assert f"The page cannot be written to {tmp_path}: Is a directory." in text
     assert f"{tmp_path}/history has no run nobody." in text
 
 
-def test_a_run_whose_history_could_not_be_written_is_not_another_run(tmp_path: Path) -> None:
+def test_unwritable_history_of_this_run_is_an_error(tmp_path: Path) -> None:
     play(tmp_path, MEASURE)
     (before,) = files(tmp_path)
     day = before.parent
@@ -131,8 +126,3 @@ def test_a_run_whose_history_could_not_be_written_is_not_another_run(tmp_path: P
     day.write_text("a file where the folder of the day should be")
     text = failed(play(tmp_path, f"{MEASURE}- hccn.cluster.report:\n"))
     assert ".jsonl.part: Not a directory" in text
-
-
-def test_a_page_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
-    text = failed(play(tmp_path, f"{MEASURE}- hccn.cluster.report: {{path: {tmp_path}}}\n"))
-    assert f"The page cannot be written to {tmp_path}: Is a directory." in text

@@ -1,4 +1,4 @@
-"""The store under stress and in whole plays: kills, full and read-only disks, secrets, old runs, a host that keeps the results."""
+"""The history under stress and in whole plays: kills, full and read-only disks, secrets, old runs, a results host."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ writer.finish({"end": True})
 
 
 def killed_writers(folder: Path, count: int, records: int, seed: int) -> tuple[set[str], list[reader.Run]]:
-    """What ``count`` writers of one folder were told is on the disk, while half of them are killed, and what is read back."""
+    """Run ``count`` writers in one folder and kill half of them. Return the acknowledged ids and the runs that are read back."""
     env = {**os.environ, "PYTHONPATH": str(ROOT / "collections")}
     logs = [folder / f"log{number}" for number in range(count)]
     history = folder / "history"
@@ -54,16 +54,16 @@ def killed_writers(folder: Path, count: int, records: int, seed: int) -> tuple[s
                 writer.send_signal(signal.SIGKILL)
         time.sleep(0.002)
     assert [writer.returncode for writer in writers].count(-signal.SIGKILL) >= 1
-    told = {identity for log in logs if log.exists() for identity in log.read_text().splitlines()}
-    return told, [reader.read(entry) for entry in reader.runs(history)]
+    acknowledged = {identity for log in logs if log.exists() for identity in log.read_text().splitlines()}
+    return acknowledged, [reader.read(entry) for entry in reader.runs(history)]
 
 
-def test_what_was_acknowledged_is_read_back_after_kills(tmp_path: Path) -> None:
+def test_acknowledged_records_are_read_back_after_kills(tmp_path: Path) -> None:
     """make bench does the same with 1,000 records of each writer."""
-    told, runs = killed_writers(tmp_path, 16, 120, seed=1)
+    acknowledged, runs = killed_writers(tmp_path, 16, 120, seed=1)
     kept = [record["id"] for run in runs for record in run.records]
     assert len(runs) == 16 and len({run.header["run_id"] for run in runs}) == 16
-    assert told - set(kept) == set()
+    assert acknowledged - set(kept) == set()
     assert len(kept) == len(set(kept))
     assert all(run.complete is not run.file.part for run in runs)
     assert sum(run.bad_lines for run in runs) <= 16
@@ -73,7 +73,7 @@ MANY = "".join(f"- measure: {{measurements: [{RECORD % (f'n{number}', ', command
 
 
 @pytest.mark.parametrize(("kilobytes", "read_only", "reason"), [(8, False, "No space left on device"), (64, True, "Read-only file system")])
-def test_on_a_disk_that_takes_nothing_the_play_goes_on(tmp_path: Path, kilobytes: int, read_only: bool, reason: str) -> None:
+def test_play_continues_on_a_full_or_read_only_disk(tmp_path: Path, kilobytes: int, read_only: bool, reason: str) -> None:
     with disk(tmp_path / "history", kilobytes, read_only):
         done = play(tmp_path, MANY)
         left = files(tmp_path)
@@ -124,7 +124,7 @@ def secret_play() -> str:
 
 @pytest.fixture(scope="module")
 def planted(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A play with secrets everywhere, on a history that holds an old run."""
+    """The folder of a play with secrets in all sources, with a history that has an old run."""
     folder = tmp_path_factory.mktemp("planted")
     (folder / "password").write_text("pw")
     unlock = ["--vault-password-file", str(folder / "password")]
@@ -154,14 +154,14 @@ def test_no_secret_is_in_any_file(planted: Path) -> None:
     assert "(hidden: the task has no_log)" in kept and '"command":["tool","--token=(hidden)"]' in kept
 
 
-def test_what_was_written_keeps_the_published_schemas(planted: Path) -> None:
+def test_files_match_the_published_schemas(planted: Path) -> None:
     (path,) = planted.rglob("*Z-r1.jsonl")
     assert schemas.history_violations(path) == []
     assert schemas.history_violations(planted / "history/reports/r1.jsonl") == []
     assert schemas.violations("report/1", json.loads((planted / "history/reports/r1.json").read_text())) == []
 
 
-def test_hostile_names_are_text(planted: Path) -> None:
+def test_hostile_names_are_escaped(planted: Path) -> None:
     texts = written(planted)
     page = texts["r1.html"]
     assert "&lt;img src=x onerror=alert(1)&gt;" in page and "<img src=x" not in page
@@ -172,7 +172,7 @@ def test_hostile_names_are_text(planted: Path) -> None:
     assert (returned["page"]["summary"]["run_id"], returned["page"]["summary"]["hosts"]) == ("r1", {"failed": 2})
 
 
-def test_an_old_run_was_compressed_by_the_next(planted: Path) -> None:
+def test_old_run_is_compressed_by_the_next(planted: Path) -> None:
     assert [path.name for path in (planted / "history/2020/01/02").iterdir()] == ["20200102T030405Z-old.jsonl.gz"]
     assert reader.read(reader.find(planted / "history", "old")).header["run_id"] == "old"
 
@@ -191,7 +191,7 @@ ROLE = """
 """
 
 
-def test_a_results_host_keeps_the_run_and_its_page_and_a_bad_run_fails(tmp_path: Path) -> None:
+def test_results_host_keeps_run_and_report_and_a_slow_run_fails(tmp_path: Path) -> None:
     kept = tmp_path / "elsewhere"
     settings: dict[str, Any] = {"report_results_host": "keeper", "report_results_path": str(kept), "report_fail_on": "slow",
                                 "report_prometheus_path": str(tmp_path / "hccn.prom")}

@@ -1,6 +1,6 @@
-"""A stand-in for a cluster: as much of the Kubernetes API as ``kubernetes.core`` uses, over HTTP, and controllers that make a job's pods.
+"""A simulated cluster: the part of the Kubernetes API that ``kubernetes.core`` uses, over HTTP, and controllers that make the pods of jobs.
 
-The launcher's container is run on this machine; workers only exist. Nothing is validated here: that is what the schemas are for.
+The container of the launcher runs on this machine; workers are only objects. Objects are not validated here, but in test_schemas.py.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ VERBS = ["create", "delete", "get", "list", "patch", "update"]
 
 
 class Cluster:
-    """``url`` of the API. ``placed`` False: no pod is ever put on a node. ``environment``: of the launcher's container."""
+    """``url``: of the API. ``placed``: whether pods are scheduled on nodes. ``environment``: of the container of the launcher."""
 
     def __init__(self, folder: Path, placed: bool = True, **environment: str) -> None:
         self.folder, self.placed, self.environment = folder, placed, environment
@@ -38,8 +38,8 @@ class Cluster:
         self._numbers = itertools.count(1)
         self._lock = threading.RLock()
         self._work: list[threading.Thread] = []
-        self.looked_at = threading.Event()
-        """Somebody has seen all pods of a job: only then its launcher starts, since it would be too fast for anybody to see the workers."""
+        self.pods_listed = threading.Event()
+        """Set when a client has listed all pods of a job. Only then the launcher starts, since it would end before a client sees the workers."""
         cluster = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -80,7 +80,7 @@ class Cluster:
         return str(path)
 
     def answer(self, method: str, path: str, body: Any) -> tuple[int, Any]:
-        """Status and JSON document, or text, of one request."""
+        """Return the status and the JSON document or text of a request."""
         parsed = urlparse(path)
         found = PATH.fullmatch(parsed.path)
         if found is None:
@@ -124,7 +124,7 @@ class Cluster:
         items = [one for (kind, space, _), one in self.objects.items() if (kind, space) == (plural, namespace)
                  and wanted.items() <= one["metadata"].get("labels", {}).items()]
         if plural == "pods" and len(items) > 2:
-            self.looked_at.set()
+            self.pods_listed.set()
         return {"kind": kinds[plural] + "List", "apiVersion": "v1", "metadata": {"resourceVersion": "1"}, "items": items}
 
     def _create(self, plural: str, namespace: str, body: dict[str, Any]) -> dict[str, Any]:
@@ -141,7 +141,7 @@ class Cluster:
         return one
 
     def _place(self, pod: dict[str, Any]) -> None:
-        """A pod that somebody made by itself: put on its node at once, or never."""
+        """Schedule a pod that is not part of a job at once, or leave it pending."""
         term = pod["spec"]["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"][0]
         node = term["matchExpressions"][0]["values"][0]
         if self.placed and node not in self.taken:
@@ -167,7 +167,7 @@ class Cluster:
             return pod
 
     def _control(self, plural: str, job: dict[str, Any]) -> None:
-        """What Volcano's controllers or MPI Operator do with a job, as far as it can be seen from outside."""
+        """Do with a job what the controllers of Volcano or MPI Operator do."""
         name, volcano = job["metadata"]["name"], plural == "jobs"
         if volcano:
             roles = [task["template"] for task in job["spec"]["tasks"]]
@@ -175,20 +175,20 @@ class Cluster:
         else:
             roles = [job["spec"]["mpiReplicaSpecs"][role]["template"] for role in ("Launcher", "Worker")]
             count, names = job["spec"]["mpiReplicaSpecs"]["Worker"]["replicas"], (f"{name}-launcher-x7k2p", f"{name}-worker-%d")
-        self._tell(job, volcano, "Pending")
-        # Workers stand on nodes in an order that their numbers do not follow.
+        self._set_phase(job, volcano, "Pending")
+        # The order of nodes differs from that of the numbers of workers.
         workers = [self._pod(job, names[1] % index, roles[1], f"node-{count - index}") for index in range(count)]
         launcher = self._pod(job, names[0], roles[0], "node-0")
         if not self.placed:
             return
-        self._tell(job, volcano, "Running")
-        self.looked_at.wait(30)
+        self._set_phase(job, volcano, "Running")
+        self.pods_listed.wait(30)
         code = self._run(job, launcher)
         with self._lock:
             launcher["status"]["phase"] = "Failed" if code else "Succeeded"
             for pod in workers:
                 self.objects.pop(("pods", pod["metadata"]["namespace"], pod["metadata"]["name"]), None)
-        self._tell(job, volcano, ("Aborted" if volcano else "Failed") if code else ("Completed" if volcano else "Succeeded"))
+        self._set_phase(job, volcano, ("Aborted" if volcano else "Failed") if code else ("Completed" if volcano else "Succeeded"))
 
     def _run(self, job: dict[str, Any], launcher: dict[str, Any]) -> int:
         folder = self.folder / job["metadata"]["uid"]
@@ -204,7 +204,7 @@ class Cluster:
             self.logs[launcher["metadata"]["name"]] = done.stdout
         return done.returncode
 
-    def _tell(self, job: dict[str, Any], volcano: bool, phase: str) -> None:
+    def _set_phase(self, job: dict[str, Any], volcano: bool, phase: str) -> None:
         with self._lock:
             if volcano:
                 job["status"] = {"state": {"phase": phase}, "conditions": [{"status": phase}]}

@@ -1,4 +1,4 @@
-"""A container of the launcher's pod, run on this machine: the engine's files in a folder, ssh the stand-in."""
+"""The container of the launcher, run on this machine with its files in a folder and a simulated ssh."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ HOSTS = ("127.77.0.1", "127.77.0.2")
 
 
 def here(folder: Path, container: dict[str, Any], hosts: Sequence[str] = HOSTS, **environment: str) -> tuple[list[str], dict[str, str]]:
-    """The command and environment, Kubernetes' ``$$(`` undone. ``folder`` gets the list of hosts (Volcano) and the host file (MPI Operator)."""
+    """Return the command without the escapes ``$$(`` of Kubernetes and the environment. ``folder`` receives the lists of hosts of Volcano and MPI Operator."""
     (folder / "bin").mkdir(parents=True)
     shutil.copy(SIMULATOR / "bin" / "sim-ssh", folder / "bin" / "ssh")
     (folder / "hosts").write_text("\n".join(hosts))

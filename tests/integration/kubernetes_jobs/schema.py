@@ -1,4 +1,4 @@
-"""The schema inside a CustomResourceDefinition as a strict JSON schema: what a server would drop in silence is an error here."""
+"""The schema of a CustomResourceDefinition as a strict JSON schema, in which fields that a server drops silently are errors."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 def strict(node: Any, top: bool = True) -> Any:
-    """Closes objects with ``properties``, opens ``metadata`` at the top, and puts Kubernetes' own keywords into JSON schema's."""
+    """Close objects with ``properties``, open the top-level ``metadata``, and translate keywords of Kubernetes to JSON schema."""
     if isinstance(node, list):
         return [strict(one, False) for one in node]
     if not isinstance(node, dict):
         return node
     whole = {key: strict(value, False) for key, value in node.items()}
-    # A field may be called as a keyword is: only where the value is no schema of a field the keyword is meant.
+    # A field may have the name of a keyword; it is a keyword only if its value is not a schema.
     if whole.get("x-kubernetes-int-or-string") is True:
         whole = {key: value for key, value in whole.items() if key not in ("anyOf", "type")}
         whole["type"] = ["integer", "string"]
@@ -34,7 +34,7 @@ def strict(node: Any, top: bool = True) -> Any:
 
 @cache
 def validator(definition: Path, version: str) -> jsonschema.Draft202012Validator:
-    """Of one version of one CustomResourceDefinition."""
+    """Return the validator of one version of a CustomResourceDefinition."""
     document = yaml.load(definition.read_text(), Loader=_LOADER)  # noqa: S506 -- either is the safe loader
     found = [one["schema"]["openAPIV3Schema"] for one in document["spec"]["versions"] if one["name"] == version]
     assert len(found) == 1, definition.name
@@ -42,6 +42,6 @@ def validator(definition: Path, version: str) -> jsonschema.Draft202012Validator
 
 
 def errors(definition: Path, manifest: dict[str, Any]) -> list[str]:
-    """Path and message of every difference."""
+    """Return path and message of each violation."""
     version = manifest["apiVersion"].split("/")[1]
     return [f"{error.json_path}: {error.message[:200]}" for error in validator(definition, version).iter_errors(manifest)]

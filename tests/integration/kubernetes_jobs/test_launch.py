@@ -1,4 +1,4 @@
-"""What the pods run, run here: the launcher's command line with a real mpirun over the stand-in for ssh, its log judged by hccl_perf's judge."""
+"""The command of the launcher on this machine, with a real mpirun over a simulated ssh; hccl_perf evaluates its log."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_mpi_job(job: dict[str, Any], tmp_path: Path) -> None:
     assert (done.returncode, judged(job, done)["status"]) == (0, "ok")
 
 
-def test_a_worker_that_takes_no_login_is_named(job: dict[str, Any], tmp_path: Path) -> None:
+def test_worker_that_refuses_logins_is_named(job: dict[str, Any], tmp_path: Path) -> None:
     done = run(tmp_path, launcher(volcano_job(job)), SIM_SSH_DOWN=HOSTS[1])
     record = judged(job, done)
     assert (done.returncode, record["error"]["code"]) == (70, "host_unreachable")
@@ -62,8 +62,8 @@ def test_a_worker_that_takes_no_login_is_named(job: dict[str, Any], tmp_path: Pa
 
 @pytest.mark.parametrize(("address", "arguments"), [
     ("", ["-D", "-e", "-p", "2222"]), ("10.0.0.7", ["-D", "-e", "-p", "2222", "-o", "SetEnv=HCCL_IF_IP=10.0.0.7"])])
-def test_the_workers_sshd(tmp_path: Path, address: str, arguments: list[str]) -> None:
-    """sshd gets the host's address for the logins that start ranks; it must make its folder first."""
+def test_sshd_of_the_workers(tmp_path: Path, address: str, arguments: list[str]) -> None:
+    """sshd passes the address of the host to logins that start ranks. Its folder is made first."""
     sshd = tmp_path / "sshd"
     sshd.write_text(f'#!/bin/sh\nprintf "%s\\n" "$@" > {tmp_path}/arguments\n')
     sshd.chmod(0o755)

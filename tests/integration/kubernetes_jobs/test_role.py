@@ -1,4 +1,4 @@
-"""The role in Kubernetes: plans everywhere, and, where kubernetes.core is, the whole way over a stand-in of the API server."""
+"""The role check_collective in Kubernetes: plans, and, if kubernetes.core is installed, whole runs with a simulated API server."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ JOB = {"image": "registry/hccl:1", "replicas": 2, "name": "check-1", "namespace"
 
 
 def play(folder: Path, *arguments: str, **variables: Any) -> subprocess.CompletedProcess[str]:
-    """The role on two hosts that nobody can reach: only the controller may be used."""
+    """Run the role on two unreachable hosts: all work has to be done on the controller."""
     (folder / "play.yml").write_text(PLAY)
     (folder / "hosts").write_text("[npu]\nh1 ansible_host=192.0.2.1\nh2 ansible_host=192.0.2.2\n")
     (folder / "vars.json").write_text(json.dumps({"check_collective_launcher": "volcano", "__check_collective_poll": 1, **variables}))
@@ -35,7 +35,7 @@ def play(folder: Path, *arguments: str, **variables: Any) -> subprocess.Complete
                         ANSIBLE_CALLBACKS_ENABLED="hccn.cluster.results")
 
 
-def test_a_plan_is_printed_and_nothing_else(tmp_path: Path) -> None:
+def test_plan_only_prints_the_manifest(tmp_path: Path) -> None:
     done = play(tmp_path, check_collective_plan_only=True, check_collective_job={"image": "registry/hccl:1", "nodes": ["a", "b"]},
                 check_collective_operation="all_gather")
     assert done.returncode == 0, done.stdout + done.stderr
@@ -44,18 +44,15 @@ def test_a_plan_is_printed_and_nothing_else(tmp_path: Path) -> None:
     assert "Measure in Kubernetes" not in done.stdout.replace("[hccn.cluster.check_collective : Measure in Kubernetes]", "")
 
 
-@pytest.mark.parametrize(("job", "sentence"), [
-    ({"replicas": 2}, "mpi_job: image is missing"),
-    ({"image": "x", "replicas": 2, "namespace": "Lab_1"}, "'Lab_1' is not a namespace name"),
-])
-def test_a_bad_job_is_not_sent(tmp_path: Path, job: dict[str, Any], sentence: str) -> None:
-    done = play(tmp_path, check_collective_launcher="mpijob", check_collective_job=job)
+def test_invalid_job_is_not_sent(tmp_path: Path) -> None:
+    """test_runners.py does the same with an invalid namespace."""
+    done = play(tmp_path, check_collective_launcher="mpijob", check_collective_job={"replicas": 2})
     assert done.returncode != 0
-    assert sentence in done.stdout + done.stderr
+    assert "mpi_job: image is missing" in done.stdout + done.stderr
 
 
-def test_without_kubernetes_core_it_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where it is installed, Ansible does not see it."""
+def test_missing_kubernetes_core_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """ANSIBLE_COLLECTIONS_SCAN_SYS_PATH hides an installed kubernetes.core from Ansible."""
     monkeypatch.setenv("ANSIBLE_COLLECTIONS_SCAN_SYS_PATH", "false")
     done = play(tmp_path, check_collective_job=JOB)
     assert done.returncode != 0
@@ -84,7 +81,7 @@ def cluster(tmp_path: Path) -> Iterator[Cluster]:
 
 
 def measured(cluster: Cluster, tmp_path: Path, *arguments: str, **variables: Any) -> tuple[subprocess.CompletedProcess[str], list[dict[str, Any]]]:
-    """A run of the role over the stand-in, and the records that the callback kept."""
+    """Run the role with the simulated API server. Return the process and the records of collectives in the history."""
     tool = variables.get("check_collective_tool", "hccl_test")
     folder = programs(tmp_path) if tool == "hccl_test" else nccl_programs(tmp_path)
     common = {"check_collective_sizes": {"begin": "8K", "end": "16K", "factor": 2}, "check_collective_iterations": 2, "check_collective_warmup": 1,
@@ -100,7 +97,7 @@ def measured(cluster: Cluster, tmp_path: Path, *arguments: str, **variables: Any
 @pytest.mark.parametrize(("launcher", "tool", "kind"), [
     ("volcano", "hccl_test", "Job"), ("mpijob", "hccl_test", "MPIJob"), ("volcano", "nccl_tests", "Job"),
 ])
-def test_measured(cluster: Cluster, tmp_path: Path, launcher: str, tool: str, kind: str) -> None:
+def test_collective_is_measured(cluster: Cluster, tmp_path: Path, launcher: str, tool: str, kind: str) -> None:
     done, records = measured(cluster, tmp_path, check_collective_launcher=launcher, check_collective_tool=tool,
                              job={"rank_table": launcher == "mpijob"})
     assert done.returncode == 0, done.stdout + done.stderr
@@ -112,8 +109,8 @@ def test_measured(cluster: Cluster, tmp_path: Path, launcher: str, tool: str, ki
     assert cluster.objects == {}
 
 
-def test_the_job_is_judged_by_what_it_was_run_with(cluster: Cluster, tmp_path: Path) -> None:
-    """The keys of the job win over the role's variables, in the manifest and in the record."""
+def test_keys_of_the_job_override_the_variables_of_the_role(cluster: Cluster, tmp_path: Path) -> None:
+    """Both the manifest and the record have the values of the job."""
     done, records = measured(cluster, tmp_path, job={
         "operation": "all_gather", "ranks_per_host": 3, "sizes": {"begin": "12K", "end": "12K", "factor": 2}, "data_type": "int8"})
     assert done.returncode == 0, done.stdout + done.stderr
@@ -125,22 +122,18 @@ def test_the_job_is_judged_by_what_it_was_run_with(cluster: Cluster, tmp_path: P
     assert "all_gather over 2 hosts, 6 ranks: ok" in " ".join(done.stdout.split())
 
 
-def test_the_floor_holds_in_kubernetes(cluster: Cluster, tmp_path: Path) -> None:
-    done, records = measured(cluster, tmp_path, check_collective_floor_gbyte_s=90000.5, hccn_fail_on="slow")
+def test_job_sets_the_tool_and_the_role_the_floor(cluster: Cluster, tmp_path: Path) -> None:
+    """The floor classifies the result as slow, which fails the role."""
+    folder = nccl_programs(tmp_path)
+    done, records = measured(cluster, tmp_path, job={"tool": "nccl_tests", "tool_dir": str(folder), "gpus_per_process": 2},
+                             check_collective_floor_gbyte_s=90000.5, hccn_fail_on="slow")
     assert done.returncode != 0
-    assert [one["status"] for one in records] == ["ok"]
+    assert [(one["tool"]["name"], one["status"], one["ranks"], one["hosts"]) for one in records] == [
+        ("all_reduce_perf", "ok", 4, ["node-2", "node-1"])]
     assert "Slow: below 90000.5 GB/s." in " ".join((done.stdout + done.stderr).split())
 
 
-def test_the_tool_and_the_gpus_of_a_process_may_be_the_jobs(cluster: Cluster, tmp_path: Path) -> None:
-    folder = nccl_programs(tmp_path)
-    done, records = measured(cluster, tmp_path, job={"tool": "nccl_tests", "tool_dir": str(folder), "gpus_per_process": 2})
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert [(one["tool"]["name"], one["status"], one["ranks"], one["hosts"]) for one in records] == [
-        ("all_reduce_perf", "ok", 4, ["node-2", "node-1"])]
-
-
-def test_a_failed_job_is_judged_by_its_log_and_deleted(cluster: Cluster, tmp_path: Path) -> None:
+def test_failed_job_is_recorded_from_its_log_and_deleted(cluster: Cluster, tmp_path: Path) -> None:
     cluster.environment = {"SIM_HCCL_CORRUPT": "1", "SIM_HCCL_RANKS": "3"}
     done, records = measured(cluster, tmp_path)
     assert done.returncode != 0
@@ -148,7 +141,7 @@ def test_a_failed_job_is_judged_by_its_log_and_deleted(cluster: Cluster, tmp_pat
     assert cluster.objects == {}
 
 
-def test_a_worker_without_logins(cluster: Cluster, tmp_path: Path) -> None:
+def test_worker_that_refuses_logins(cluster: Cluster, tmp_path: Path) -> None:
     cluster.environment = {"SIM_SSH_DOWN": "127.77.0.2"}
     done, records = measured(cluster, tmp_path, job={"start_timeout": 1})
     assert [one["error"]["code"] for one in records] == ["host_unreachable"]
@@ -156,7 +149,7 @@ def test_a_worker_without_logins(cluster: Cluster, tmp_path: Path) -> None:
     assert cluster.objects == {}
 
 
-def test_a_job_without_place_is_deleted_with_the_clusters_reason(cluster: Cluster, tmp_path: Path) -> None:
+def test_job_that_is_not_scheduled_is_deleted_with_the_reason(cluster: Cluster, tmp_path: Path) -> None:
     cluster.placed = False
     done, records = measured(cluster, tmp_path, check_collective_queue_timeout_s=2)
     assert done.returncode != 0
@@ -166,7 +159,7 @@ def test_a_job_without_place_is_deleted_with_the_clusters_reason(cluster: Cluste
     assert cluster.objects == {}
 
 
-def test_check_mode_creates_nothing_that_stays(cluster: Cluster, tmp_path: Path) -> None:
+def test_check_mode_leaves_no_objects(cluster: Cluster, tmp_path: Path) -> None:
     done, records = measured(cluster, tmp_path, "--check")
     assert (done.returncode, records, cluster.objects) == (0, [], {}), done.stdout + done.stderr
     assert "all_reduce would be run over 2 hosts." in " ".join(done.stdout.split())

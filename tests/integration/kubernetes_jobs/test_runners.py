@@ -1,4 +1,4 @@
-"""The fabric check from pods: the manifests are printed everywhere; the whole way over a stand-in of the API server, simulated nodes for pods."""
+"""The fabric check in pods: manifests and, if kubernetes.core is installed, whole runs with a simulated API server and simulated hosts as pods."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def play(folder: Path, hosts: dict[str, dict[str, Any]], **variables: Any) -> su
                         ANSIBLE_CALLBACKS_ENABLED="hccn.cluster.results", HCCN_TEST_KUBECTL=str(folder / "calls"), PATH=path)
 
 
-def test_manifests_are_printed_and_nothing_else(tmp_path: Path) -> None:
+def test_plan_only_prints_the_manifests(tmp_path: Path) -> None:
     done = play(tmp_path, {"n1": {"check_fabric_node": "node-a"}, "n2": {}}, check_fabric_plan_only=True)
     assert done.returncode == 0, done.stdout + done.stderr
     text = done.stdout.replace('"', "").replace(",", "")
@@ -55,13 +55,13 @@ def test_manifests_are_printed_and_nothing_else(tmp_path: Path) -> None:
     assert "failed=0" in done.stdout and "unreachable=0" in done.stdout
 
 
-def test_pods_that_the_cluster_would_refuse_are_not_sent(tmp_path: Path) -> None:
+def test_invalid_pods_are_not_sent(tmp_path: Path) -> None:
     done = play(tmp_path, {"n1": {}, "n2": {}}, check_fabric_pods={**PODS, "namespace": "Lab_1"})
     assert done.returncode != 0
     assert "'Lab_1' is not a namespace name" in done.stdout + done.stderr
 
 
-def test_without_kubernetes_core_it_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_kubernetes_core_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ANSIBLE_COLLECTIONS_SCAN_SYS_PATH", "false")
     done = play(tmp_path, {"n1": {}, "n2": {}})
     assert done.returncode != 0
@@ -85,7 +85,7 @@ def nodes(tmp_path: Path) -> Iterator[Nodes]:
 
 
 def checked(cluster: Cluster, nodes: Nodes, tmp_path: Path) -> tuple[subprocess.CompletedProcess[str], dict[str, str], set[str]]:
-    """The run, the class of each host, and the pods that were worked in. The nodes' tools lie in folders of their own, and all pods have one address."""
+    """Run the check. Return the process, the class of each host, and the pods that were used. All pods have the same address, each with a tool of its host."""
     hosts = {name: {"check_fabric_node": f"node-{name}", "check_fabric_control_port": port, "check_fabric_state_dir": f"{nodes.root(name)}/runs",
                     "root_of_test": nodes.root(name), "ansible_host": "192.0.2.1"} for name, port in nodes.ports.items()}
     done = play(tmp_path, hosts, hccn_kubernetes={"kubeconfig": cluster.kubeconfig()}, check_fabric_advanced={"server_start_delay_s": 0.3},
@@ -97,7 +97,7 @@ def checked(cluster: Cluster, nodes: Nodes, tmp_path: Path) -> tuple[subprocess.
     return done, classes, {word for word in calls if word.startswith("fabric-1-")}
 
 
-def test_the_same_check_from_pods(cluster: Cluster, nodes: Nodes, tmp_path: Path) -> None:
+def test_fabric_check_in_pods(cluster: Cluster, nodes: Nodes, tmp_path: Path) -> None:
     done, classes, used = checked(cluster, nodes, tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
     assert classes == {"n1": "good", "n2": "good", "n3": "good"}
@@ -106,7 +106,7 @@ def test_the_same_check_from_pods(cluster: Cluster, nodes: Nodes, tmp_path: Path
     assert cluster.objects == {}
 
 
-def test_a_node_whose_devices_are_in_use_is_left_alone(cluster: Cluster, nodes: Nodes, tmp_path: Path) -> None:
+def test_node_with_busy_devices_is_skipped(cluster: Cluster, nodes: Nodes, tmp_path: Path) -> None:
     cluster.taken = {"node-n2"}
     done, classes, used = checked(cluster, nodes, tmp_path)
     assert done.returncode != 0

@@ -1,4 +1,4 @@
-"""The manifests against the real CustomResourceDefinitions, which hold the full schema of pod templates, too."""
+"""Validate the manifests with the real CustomResourceDefinitions, which include the full schema of pod templates."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ RUNNERS = {
         "image_pull_secrets": ["registry"], "security_context": {"privileged": True}, "mounts": [{"host_path": "/usr/local/Ascend/driver"}]},
 }
 RELEASES = [f"1.{minor}" for minor in range(25, 38)]
-"""Of Kubernetes, as far as the schemas at hand go."""
+"""Releases of Kubernetes whose schemas are available."""
 
 
 def pods(source: str, name: str) -> list[dict[str, Any]]:
-    """All pods that the cluster would make, as it would see them."""
+    """Return all pods as the cluster would make them."""
     if source == "runners":
         return [one for one in runner_pods(RUNNERS[name])["objects"] if one["kind"] == "Pod"]
     spec = manifest(source, name)["spec"]
@@ -58,14 +58,14 @@ EVERY_POD = [("volcano", name) for name in sorted(JOBS)] + [("mpi", name) for na
 
 @pytest.mark.parametrize("release", RELEASES)
 def test_pods(release: str) -> None:
-    """Strictly, of each source: a key that the release does not know is an error."""
+    """Keys that a release does not know are errors."""
     for source, name in EVERY_POD:
         for pod in pods(source, name):
             kubernetes_validate.validate(pod, release, strict=True)
 
 
 @pytest.mark.parametrize("release", [RELEASES[0], RELEASES[-1]])
-def test_the_schemas_of_pods_find_mistakes(release: str) -> None:
+def test_schemas_of_pods_find_mistakes(release: str) -> None:
     for place, key, value in (("spec", "hostNetwrok", True), ("spec", "activeDeadlineSeconds", "600"), ("metadata", "labels", ["a"])):
         pod = copy.deepcopy(pods("runners", "least")[0])
         pod[place][key] = value
@@ -73,7 +73,7 @@ def test_the_schemas_of_pods_find_mistakes(release: str) -> None:
             kubernetes_validate.validate(pod, release, strict=True)
 
 
-def test_the_pod_group_of_runners() -> None:
+def test_pod_group_of_runners() -> None:
     group = runner_pods(RUNNERS["everything"])["objects"][0]
     definition = shared("samples/k8s/crd/scheduling.volcano.sh_podgroups.yaml")
     assert errors(definition, group) == []
@@ -112,14 +112,14 @@ def _null(job: dict[str, Any]) -> None:
     (_typo, "$.spec: "), (_number, "$.spec.tasks[1].template.spec.activeDeadlineSeconds: "),
     (_deep, "$.spec.tasks[1].template.spec.containers[0].volumeMounts[0]: "), (_null, "$.spec.tasks[0].template.spec.containers[0].args: "),
 ])
-def test_the_schemas_find_mistakes(definition: str, mutate: Any, where: str) -> None:
+def test_schemas_find_mistakes(definition: str, mutate: Any, where: str) -> None:
     job = copy.deepcopy(manifest("volcano", "least"))
     mutate(job)
     found = errors(shared(f"samples/k8s/crd/{definition}"), job)
     assert [message[:len(where)] for message in found] == [where]
 
 
-def test_the_schema_of_mpi_jobs_finds_mistakes() -> None:
+def test_schema_of_mpi_jobs_finds_mistakes() -> None:
     job = copy.deepcopy(manifest("mpi", "least"))
     job["spec"]["slotsPerWorkers"] = job["spec"].pop("slotsPerWorker")
     job["spec"]["mpiImplementation"] = "MVAPICH"
@@ -128,7 +128,7 @@ def test_the_schema_of_mpi_jobs_finds_mistakes() -> None:
 
 
 def test_mounts_are_those_of_the_published_example() -> None:
-    """The one example of how hccn.conf comes into a pod."""
+    """The published example mounts hccn.conf into a pod."""
     text = shared("samples/k8s/hccn_conf_hostpath.yaml.txt").read_text()
     spec = manifest("volcano", "least")["spec"]["tasks"][1]["template"]["spec"]
     mount = next(one for one in spec["containers"][0]["volumeMounts"] if one["mountPath"] == "/etc/hccn.conf")

@@ -19,11 +19,11 @@ from typing import Any
 CLONE_NEWNS, CLONE_NEWUSER = 0x00020000, 0x10000000
 MS_RDONLY, MS_REMOUNT, MS_BIND, MS_REC, MS_PRIVATE = 1, 32, 4096, 16384, 1 << 18
 MNT_DETACH = 2
-KEPT_FLAGS = 2 | 4 | 8  # nosuid, nodev, noexec: a user namespace may not take them from a mount; statvfs and mount have the same numbers
+KEPT_FLAGS = 2 | 4 | 8  # nosuid, nodev, noexec: a user namespace cannot remove them from a mount; statvfs and mount use the same numbers
 CAPABILITY_VERSION_3 = 0x20080522
 CONF = Path("/etc/hccn.conf")
 NPUS = {"davinci0": "/dev/null", "davinci7": "/dev/zero", "davinci12": "/dev/full"}
-"""Character devices of every machine that stand for the NPUs of this one."""
+"""Character devices that every machine has, in place of NPUs."""
 
 libc = ctypes.CDLL(None, use_errno=True)
 
@@ -72,7 +72,7 @@ def fill(root: Path, wish: dict[str, Any]) -> None:
 
 
 def enter(root: Path) -> None:
-    """As the engines do it: nothing of the old root is left."""
+    """Change the root as container engines do, without access to the old root."""
     os.chdir(root)
     call("pivot_root", ".", ".")
     call("umount2", ".", MNT_DETACH)

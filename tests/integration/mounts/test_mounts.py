@@ -1,4 +1,4 @@
-"""hccn_conf_mount with real mount namespaces: what it tells of a container is compared with what a process in there reads."""
+"""hccn_conf_mount with real mount namespaces: its result for a container is compared with the file that a process in it reads."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Container:
         return self._child.stdout.readline().rstrip("\n")
 
     def reads(self) -> dict[str, str]:
-        """What it finds in /etc/hccn.conf now."""
+        """Return the current content of /etc/hccn.conf in the container."""
         assert self._child.stdin is not None
         self._child.stdin.write("\n")
         self._child.stdin.flush()
@@ -85,7 +85,7 @@ class Host:
         return {"path": str(self.path), "cdi_dir": str(self.cdi)}
 
     def look(self, **options: Any) -> list[dict[str, Any]]:
-        """What the logic tells of the containers of this test, in the order of their start."""
+        """Return the results for the containers of this test, in the order of their start."""
         return self.own(self.manage(**options))
 
     def manage(self, **options: Any) -> dict[str, Any]:
@@ -101,13 +101,13 @@ class Host:
         return problem
 
     def replace(self) -> None:
-        """As ansible.builtin.copy does it."""
+        """Replace the file as ansible.builtin.copy does."""
         newer = self.folder / "newer"
         newer.write_text(NEWER)
         newer.replace(self.path)
 
     def edit(self) -> None:
-        """As hccn_conf and hccn_tool do it."""
+        """Edit the file in place as hccn_conf and hccn_tool do."""
         conf_file.change(str(self.path), lambda _text: NEWER, timeout=5)
 
 
@@ -119,7 +119,7 @@ def host(tmp_path: Path) -> Iterator[Host]:
         container.end()
 
 
-def test_a_mapped_file(host: Host) -> None:
+def test_mounted_file(host: Host) -> None:
     container = host.start_mapped(held=["davinci0"])
     (one,) = host.look()
     assert one.pop("container").startswith("mnt:[")
@@ -129,19 +129,19 @@ def test_a_mapped_file(host: Host) -> None:
     assert container.reads() == {"content": CONF}
 
 
-def test_a_mapping_that_the_container_may_write(host: Host) -> None:
+def test_writable_mount(host: Host) -> None:
     host.start(mount=str(host.path))
     assert [(one["state"], one["read_only"]) for one in host.look()] == [("mapped", False)]
 
 
-def test_no_file(host: Host) -> None:
+def test_missing_file(host: Host) -> None:
     container = host.start(npus=["davinci7", "davinci12", "davinci_manager"], held=["davinci7", "davinci_manager"])
     (one,) = host.look()
     assert (one["state"], one["read_only"], one["devices"]) == ("missing", None, [7, 12])
     assert container.reads() == {"error": "FileNotFoundError"}
 
 
-def test_an_edit_in_place_is_seen_and_a_replace_by_rename_is_not(host: Host) -> None:
+def test_container_sees_edits_but_no_replaced_file(host: Host) -> None:
     container = host.start_mapped()
     host.edit()
     assert [one["state"] for one in host.look()] == ["mapped"]
@@ -157,7 +157,7 @@ def test_an_edit_in_place_is_seen_and_a_replace_by_rename_is_not(host: Host) -> 
     assert later.reads() == {"content": NEWER}
 
 
-def test_a_replace_that_keeps_the_old_file_is_told_from_a_file_of_the_image(host: Host) -> None:
+def test_replaced_file_differs_from_a_file_of_the_image(host: Host) -> None:
     mapped, image = host.start_mapped(), host.start(content=CONF + "\n")
     host.path.rename(host.folder / "hccn.conf.bak")
     host.path.write_text(NEWER)
@@ -168,7 +168,7 @@ def test_a_replace_that_keeps_the_old_file_is_told_from_a_file_of_the_image(host
     assert host.problem(result, image)["message"] == f"/etc/hccn.conf is a file of the container whose content differs from the host's {host.path}"
 
 
-def test_a_copy(host: Host) -> None:
+def test_copied_file(host: Host) -> None:
     host.start(content=CONF)
     assert [(one["state"], one["read_only"]) for one in host.look()] == [("copy", False)]
     host.edit()
@@ -180,7 +180,7 @@ def test_a_copy(host: Host) -> None:
     (True, 0o000, "unreadable", {"error": "PermissionError"}),
     (True, 0o400, "mapped", {"content": CONF}),
 ])
-def test_the_right_to_read_is_what_the_kernel_says(host: Host, powerless: bool, mode: int, state: str, reads: dict[str, str]) -> None:
+def test_readability_is_that_of_the_kernel(host: Host, powerless: bool, mode: int, state: str, reads: dict[str, str]) -> None:
     host.path.chmod(0o644)
     container = host.start_mapped(powerless=powerless)
     content = mounts.host_file(str(host.path))
@@ -195,26 +195,26 @@ def one_of(host: Host, container: Container) -> mounts.containers.Container:
     return found
 
 
-def test_links_and_pipes_of_a_container_do_no_harm(host: Host) -> None:
+def test_links_and_pipes_of_a_container_are_harmless(host: Host) -> None:
     linked, piped = host.start(link=str(host.path)), host.start(fifo=True)
     assert [(one["pid"], one["state"]) for one in host.look()] == [(linked.pid, "missing"), (piped.pid, "unreadable")]
     assert linked.reads() == {"error": "FileNotFoundError"}
 
 
-def test_containers_without_npus_and_private_namespaces_are_left_out(host: Host) -> None:
+def test_containers_without_npus_and_private_namespaces_are_skipped(host: Host) -> None:
     host.start(npus=["davinci_manager"], content=CONF)
     host.start(own_root=False)
     assert host.look() == []
 
 
-def test_a_file_of_a_user_that_has_the_name_of_an_npu_is_none(host: Host) -> None:
-    """In a user namespace anybody may have a root of his own."""
+def test_file_with_the_name_of_an_npu_is_ignored(host: Host) -> None:
+    """Any user can have a separate root in a user namespace."""
     user = host.start(npus=[], files=["davinci0"], held=["davinci0"])
     result = host.manage(fail_on="error")
     assert (host.own(result), [one for one in result["problems"] if str(user.pid) in one["where"]]) == ([], [])
 
 
-def test_the_task_names_each_container_with_what_to_do(host: Host) -> None:
+def test_task_names_each_container_with_its_next_step(host: Host) -> None:
     stale, missing = host.start_mapped(), host.start()
     host.replace()
     mapped = host.start_mapped(held=["davinci0"])
@@ -229,7 +229,7 @@ def test_the_task_names_each_container_with_what_to_do(host: Host) -> None:
     assert not host.cdi.exists()
 
 
-def test_the_task_writes_the_spec_once(host: Host) -> None:
+def test_task_writes_the_spec_once(host: Host) -> None:
     spec = host.cdi / "hccn-cluster-hccn-conf.json"
     options = {**host.options, "state": "present"}
     predicted = call_module("hccn_conf_mount", options, check=True, diff=True)

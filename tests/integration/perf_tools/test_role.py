@@ -1,4 +1,4 @@
-"""The role perf_tools on small hosts with the real apt, whose repository is a folder: what is missing is named, then installed."""
+"""The role perf_tools on hosts of the testbed with the real apt and a folder as repository: missing tools are named, then installed."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ LINE = re.compile(r'"msg": "(node\d: [^"]*)"')
 
 
 def package(folder: Path, name: str, programs: dict[str, str]) -> str:
-    """Builds a package of programs that only tell their version; its entry in the repository's list."""
+    """Build a package with programs that only print their version. Return its entry for the list of the repository."""
     tree = folder / name
     for program, says in programs.items():
         path = tree / "usr/local/bin" / program
@@ -44,7 +44,7 @@ def package(folder: Path, name: str, programs: dict[str, str]) -> str:
 
 @pytest.fixture(scope="module")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
-    """node2 has all; on node1 nothing of it, and a repository."""
+    """A lab whose node2 has all tools, and whose node1 has none of them and a repository."""
     if not shutil.which("apt-get"):
         skip("testbed", "no apt-get")
     folder = tmp_path_factory.mktemp("packages")
@@ -69,7 +69,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
 
 
 def play(lab: Lab, *arguments: str, **variables: object) -> tuple[dict[str, str], dict[str, tuple[int, int]], str]:
-    """The line of each host, (changed, failed) of each, and all that was said."""
+    """Return the line of each host, the counts (changed, failed) of each host, and the output."""
     options = {"perf_tools_wanted": ["perftest", "iperf3"], "perf_tools_packages": PACKAGES, **variables}
     done = run_playbook("hccn.cluster.perf_tools", lab.inventory, "-e", json.dumps(options), *arguments)
     recap = {host: (int(changed), int(failed)) for host, changed, failed in RECAP.findall(done.stdout)}
@@ -80,7 +80,7 @@ THERE = "node2: perftest 6.99, iperf3 3.99"
 
 
 @pytest.mark.smoke("perf_tools")
-def test_what_is_missing_is_named_with_the_command(lab: Lab) -> None:
+def test_missing_tools_are_named_with_the_command(lab: Lab) -> None:
     lines, recap, output = play(lab, perf_tools_install=False)
     assert lines == {
         "node1": f"node1: none of the tools. Missing: {LACKS} are not installed (apt-get install --yes tools-perftest); "
@@ -89,8 +89,8 @@ def test_what_is_missing_is_named_with_the_command(lab: Lab) -> None:
     assert recap == {"localhost": (0, 0), "node1": (0, 1), "node2": (0, 0)}
 
 
-def test_what_would_be_installed_and_what_is(lab: Lab) -> None:
-    lab.exec("node1", ["apt-get", "update"], check=True)  # check mode goes by the lists that are there
+def test_check_mode_and_installation(lab: Lab) -> None:
+    lab.exec("node1", ["apt-get", "update"], check=True)  # check mode uses the existing lists
     lines, recap, output = play(lab, "--check")
     assert lines == {"node1": "node1: none of the tools. Would be installed: tools-perftest, tools-iperf3", "node2": THERE}, output
     assert recap == {"localhost": (0, 0), "node1": (1, 0), "node2": (0, 0)}
@@ -103,6 +103,6 @@ def test_what_would_be_installed_and_what_is(lab: Lab) -> None:
     assert play(lab)[1] == {"localhost": (0, 0), "node1": (0, 0), "node2": (0, 0)}
 
 
-def test_a_package_that_no_repository_has(lab: Lab) -> None:
+def test_package_that_is_in_no_repository(lab: Lab) -> None:
     _lines, recap, output = play(lab, perf_tools_wanted=["openmpi"], perf_tools_packages={"openmpi": ["tools-nowhere"]}, hccn_hosts="node1")
     assert (recap, "tools-nowhere" in output) == ({"localhost": (0, 0), "node1": (0, 1)}, True)

@@ -1,4 +1,4 @@
-"""Real runs of ansible-playbook over hosts that are all this machine."""
+"""Run ansible-playbook with hosts that are all this machine."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ Task = dict[str, Any]
 
 
 def device(number: int, address: str | None, *errors: dict[str, str]) -> dict[str, Any]:
-    """A device as device_info returns it."""
+    """Return a device like device_info."""
     return {"id": number, "address": address, "netmask": "255.255.255.0", "link": "up", "errors": list(errors)}
 
 
 def node(*devices: dict[str, Any], **more: Any) -> dict[str, Any]:
-    """A result of device_info."""
+    """Return a result like device_info."""
     return {"changed": False, "failed": False, "product": "A2", "dialect": "910", "side_effects": [], "devices": list(devices), **more}
 
 
 def play(folder: Path, hosts: dict[str, dict[str, Any]], tasks: list[Task], *arguments: str) -> tuple[int, str, dict[str, Any]]:
-    """Exit code, output, and each registered result that the task "keep" saw."""
+    """Exit status, output, and each registered result that the task "keep" wrote."""
     inventory, playbook, results = folder / "hosts", folder / "play.yml", folder / "results.json"
-    # The interpreter of the tests is that of ansible-core: under another core, this runs the other core.
+    # sys.executable imports the ansible-core under test, so that the tests also run with other releases of ansible-core.
     common = {"ansible_connection": "local", "ansible_python_interpreter": sys.executable}
     inventory.write_text(json.dumps({"all": {"vars": common, "hosts": hosts}}))
     playbook.write_text(json.dumps([{"hosts": "all", "gather_facts": False, "tasks": tasks}]))
@@ -43,7 +43,7 @@ def play(folder: Path, hosts: dict[str, dict[str, Any]], tasks: list[Task], *arg
 
 
 def environment(folder: Path) -> dict[str, str]:
-    """Nothing of the caller's settings."""
+    """Return an environment without settings of the caller."""
     settings = folder / "ansible.cfg"
     settings.touch()
     (folder / "home").mkdir(exist_ok=True)
@@ -61,11 +61,11 @@ def environment(folder: Path) -> dict[str, str]:
 
 
 def once(name: str, module: str, options: dict[str, Any], **more: Any) -> Task:
-    """A task on the first host whose result is kept under ``name``, whether it fails or not."""
+    """Return a task on the first host that registers its result as ``name``, even if it fails."""
     return {module: options, "run_once": True, "register": name, "ignore_errors": True, **more}
 
 
 def keep(folder: Path, *names: str) -> Task:
-    """The last task: writes the registered results for ``play`` to return."""
+    """Return the last task, which writes the registered results for ``play``."""
     content = "{{ {" + ", ".join(f"'{name}': {name}" for name in names) + "} | to_json }}"
     return {"ansible.builtin.copy": {"content": content, "dest": str(folder / "results.json")}, "run_once": True, "check_mode": False, "diff": False}

@@ -1,4 +1,4 @@
-"""hccn.cluster.rank_table as a playbook calls it: what it writes, what it leaves, what it refuses and how it says so."""
+"""hccn.cluster.rank_table in playbooks: files that it writes or leaves unchanged, refusals and their messages."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def mode(path: Path) -> int:
     return os.stat(path).st_mode & 0o7777
 
 
-def test_it_is_written_once_and_only_where_its_data_differs(tmp_path: Path) -> None:
+def test_table_is_written_only_if_its_data_differs(tmp_path: Path) -> None:
     path = tmp_path / "hccl.json"
     options = {"nodes": NODES, "path": str(path)}
     compact = json.dumps(dict(reversed(json.loads(TEXT).items())))
@@ -85,7 +85,7 @@ def test_it_is_written_once_and_only_where_its_data_differs(tmp_path: Path) -> N
     assert (foreseen["diff"][0]["before"], foreseen["diff"][0]["after"]) == ("", TEXT)
     assert (kept["again"]["changed"], kept["again"]["sha256"]) == (False, SHA256)
 
-    # The same data in another form stays as it is; only its mode is put right.
+    # The same data in another form is not rewritten; only the mode is corrected.
     assert kept["loose"]["changed"] is True
     assert (kept["loose"]["diff"]["before"]["mode"], kept["loose"]["diff"]["after"]["mode"]) == ("0644", "0640")
     assert (kept["same"]["changed"], kept["same"]["mode"]) == (True, "0640")
@@ -99,7 +99,7 @@ def test_it_is_written_once_and_only_where_its_data_differs(tmp_path: Path) -> N
     assert '{"device_id": "0", "device_ip": "192.168.101.9", "rank_id": "0"},' in kept["fewer"]["diff"][0]["after"]
 
 
-def test_a_file_that_is_no_table_is_replaced(tmp_path: Path) -> None:
+def test_file_that_is_not_a_table_is_replaced(tmp_path: Path) -> None:
     path = tmp_path / "hccl.json"
     path.write_text("initializing")
     os.symlink(path, tmp_path / "link.json")
@@ -140,8 +140,8 @@ def test_registered_results_of_all_hosts(tmp_path: Path) -> None:
     assert [server["server_id"] for server in kept["three"]["rank_table"]["server_list"]] == ["node-1", "192.0.2.12", "192.0.2.13"]
 
 
-def test_a_task_for_all_hosts_makes_its_table_once(tmp_path: Path) -> None:
-    """Only the host whose process made the table tells its problems."""
+def test_table_is_made_once_for_all_hosts(tmp_path: Path) -> None:
+    """Only the host whose process made the table reports its problems."""
     everywhere = {"path": str(tmp_path / "{{ inventory_hostname }}.json"), "hosts": ["n2", "n1"], "register_name": "npu"}
     hosts = {name: {**HOSTS[name], "npu": found} for name, found in NODES.items()}
     code, output, kept = play(
@@ -163,7 +163,7 @@ def test_a_task_for_all_hosts_makes_its_table_once(tmp_path: Path) -> None:
     assert re.fullmatch("the rank table is not written, see the error of n[12]", other["msg"])
 
 
-def test_other_formats_and_tables_that_are_merged(tmp_path: Path) -> None:
+def test_other_formats_and_merged_tables(tmp_path: Path) -> None:
     os.mkdir(tmp_path / "files")
     (tmp_path / "files/one.json").write_text(TEXT)
     other = {"status": "completed", "version": "1.0", "server_list": [{"server_id": "192.0.2.13", "device": [
@@ -200,7 +200,7 @@ def test_other_formats_and_tables_that_are_merged(tmp_path: Path) -> None:
     assert not (tmp_path / "t.json").exists()
 
 
-def test_a_reader_that_cannot_read(tmp_path: Path) -> None:
+def test_unreadable_table_is_an_error(tmp_path: Path) -> None:
     os.mkdir(tmp_path / "closed", 0o700)
     options = {"nodes": NODES, "path": str(tmp_path / "closed/hccl.json"), "reader_uid": 64123, "reader_gid": 64124}
     code, output, kept = play(tmp_path, HOSTS, [once("closed", TABLE, options), keep(tmp_path, "closed")])
@@ -210,7 +210,7 @@ def test_a_reader_that_cannot_read(tmp_path: Path) -> None:
     assert problem["message"].startswith("uid 64123 with gid 64124 cannot enter /")
 
 
-def test_hosts_that_do_not_fit_are_all_named_and_nothing_is_written(tmp_path: Path) -> None:
+def test_all_unfit_hosts_are_named_and_nothing_is_written(tmp_path: Path) -> None:
     path = tmp_path / "hccl.json"
     hosts = {
         "n1": {"npus": [device(0, "192.168.101.1"), device(1, None)], "ansible_host": "192.0.2.11"},
@@ -242,7 +242,7 @@ def test_hosts_that_do_not_fit_are_all_named_and_nothing_is_written(tmp_path: Pa
     assert not path.exists()
 
 
-def test_a_table_that_hccl_would_refuse_is_not_written(tmp_path: Path) -> None:
+def test_table_that_hccl_refuses_is_not_written(tmp_path: Path) -> None:
     path = tmp_path / "hccl.json"
     path.write_text(TEXT)
     bad = {"n1": node(device(0, "192.168.101.1"), device(16, "-.-.-.-")), "n2": node(device(0, "192.168.101.1"))}
@@ -272,7 +272,7 @@ def test_a_table_that_hccl_would_refuse_is_not_written(tmp_path: Path) -> None:
     assert sorted(entry.name for entry in tmp_path.iterdir() if entry.suffix in (".json", ".txt")) == ["hccl.json", "results.json"]
 
 
-def test_options_that_do_not_fit_together(tmp_path: Path) -> None:
+def test_conflicting_options_are_refused(tmp_path: Path) -> None:
     path = str(tmp_path / "hccl.json")
     wrong = {
         "nothing": {"path": path},
@@ -297,7 +297,7 @@ def test_options_that_do_not_fit_together(tmp_path: Path) -> None:
     assert not os.path.exists(path)
 
 
-def test_a_whole_run_in_check_mode(tmp_path: Path) -> None:
+def test_check_mode_of_a_whole_run(tmp_path: Path) -> None:
     path = tmp_path / "hccl.json"
     code, output, _kept = play(tmp_path, HOSTS, [{TABLE: {"nodes": NODES, "path": str(path)}, "run_once": True}], "--check", "--diff")
     assert code == 0, output
@@ -305,8 +305,8 @@ def test_a_whole_run_in_check_mode(tmp_path: Path) -> None:
     assert not path.exists()
 
 
-def test_a_table_that_check_mode_does_not_know(tmp_path: Path) -> None:
-    """Only the host tells something then: is there a folder, is there a file?"""
+def test_table_that_is_unknown_in_check_mode(tmp_path: Path) -> None:
+    """Only the state of the host is checked then: whether the folder and the file exist."""
     (tmp_path / "there.json").write_text("{}")
     calls = {"new": tmp_path / "new.json", "there": tmp_path / "there.json", "nowhere": tmp_path / "nowhere/new.json"}
     tasks = [once(name, "hccn.cluster.rank_table", {"src": "", "path": str(path)}, check_mode=True) for name, path in calls.items()]

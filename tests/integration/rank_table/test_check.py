@@ -1,4 +1,4 @@
-"""hccn.cluster.rank_table_check as a playbook calls it."""
+"""hccn.cluster.rank_table_check in playbooks."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PREFILL_DECODE = {"prefill_device_list": [{"server_id": "192.0.2.11", "device_id
 NODES = {"node-1": node(device(0, "192.168.101.1")), "node-2": node(device(0, "192.168.102.9"))}
 
 
-def test_content_path_and_how_it_fails(tmp_path: Path) -> None:
+def test_content_path_and_failures(tmp_path: Path) -> None:
     path = tmp_path / "hccl.json"
     path.write_text(json.dumps(IGNORED))
     (tmp_path / "map.json").write_text(json.dumps(CONFIG_MAP))

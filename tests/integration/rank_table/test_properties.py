@@ -1,4 +1,4 @@
-"""Any cluster whose hosts can be in a table gets one that its reader takes, and that reads back as what was written."""
+"""Random clusters get a rank table that its reader accepts and that is read back unchanged."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def node(server: int, ids: list[int], product: str) -> dict[str, Any]:
 
 @st.composite
 def clusters(draw: st.DrawFn) -> Nodes:
-    """Hosts with any of their NPUs, in any order."""
+    """Random hosts with random NPUs in random order."""
     product = draw(st.sampled_from(["A2", "A3"]))
     servers = draw(st.lists(st.integers(0, LARGEST - 1), min_size=1, max_size=40, unique=True))
     ids = draw(st.lists(st.lists(st.integers(0, 15), min_size=1, max_size=16, unique=True), min_size=1, max_size=4))
@@ -52,11 +52,11 @@ def table_of(nodes: Nodes, order: str = "given") -> tuple[dict[str, Any], Model,
 
 @FEW
 @given(clusters(), st.sampled_from(["host", "super_pod"]))
-def test_any_cluster_gets_a_table_that_hccl_takes(nodes: Nodes, order: str) -> None:
+def test_tables_of_random_clusters_are_valid_for_hccl(nodes: Nodes, order: str) -> None:
     product = next(iter(nodes.values()))["product"]
     table, _model, found = table_of(nodes, order if product == "A3" else "host")
     assert (found, table["version"]) == (product, {"A2": "1.0", "A3": "1.2"}[product])
-    # Super pods in the order of the hosts' names: n0..n47 are one.
+    # Super pods in the order of host names: n0..n47 are the first.
     assert [problem.message for problem in checks.check(table, ["hccl"], product)] == []
     ranks = [int(device["rank_id"]) for server in table["server_list"] for device in server["device"]]
     assert ranks == list(range(sum(len(one["devices"]) for one in nodes.values())))
@@ -64,7 +64,7 @@ def test_any_cluster_gets_a_table_that_hccl_takes(nodes: Nodes, order: str) -> N
 
 @FEW
 @given(clusters())
-def test_what_is_written_reads_back(nodes: Nodes) -> None:
+def test_written_table_is_read_back(nodes: Nodes) -> None:
     table, model, _product = table_of(nodes)
     text = document.to_text(table)
     again = formats.read(document.parse(text))
@@ -76,7 +76,7 @@ def test_what_is_written_reads_back(nodes: Nodes) -> None:
 
 @FEW
 @given(clusters(), st.data())
-def test_a_changed_address_is_told_with_its_device(nodes: Nodes, data: st.DataObject) -> None:
+def test_changed_address_is_reported_with_its_device(nodes: Nodes, data: st.DataObject) -> None:
     _table, model, _product = table_of(nodes)
     host = data.draw(st.sampled_from(sorted(nodes)))
     device = data.draw(st.sampled_from(nodes[host]["devices"]))
@@ -94,18 +94,18 @@ def broken(readers: list[str], table: dict[str, Any], product: str | None = None
 @example(97, 16)
 @example(33, 16)
 @given(st.one_of(st.integers(1, 128), st.integers(1, LARGEST)), st.integers(1, 16))
-def test_any_shape_passes_for_hccl_and_is_refused_by_readers_whose_limits_it_passes(servers: int, devices: int) -> None:
+def test_readers_refuse_shapes_beyond_their_limits(servers: int, devices: int) -> None:
     wanted = {("mindie_llm", "server_count")} if not 2 <= servers <= 60 else set()
     wanted |= {("mindie_llm", "device_values")} if servers * devices > 512 else set()
     assert broken(["hccl", "mindie_llm"], tables.hccl(servers, devices), "A2") == wanted
-    if servers <= 128:  # more have no place in one super pod
+    if servers <= 128:  # the limit of one super pod
         assert broken(["mindie_motor"], tables.global_table(servers, devices, 1)) == ({("mindie_motor", "server_list")} if servers > 96 else set())
 
 
 @FEW
 @given(st.integers(1, 24), st.integers(1, 8), st.data())
-def test_every_mutation_is_caught_by_its_rule_in_a_table_of_any_shape(servers: int, devices: int, data: st.DataObject) -> None:
-    """The sizes are even, as super pods and the two dies of an NPU want them; a super pod has two servers or more."""
+def test_each_mutation_violates_its_rule(servers: int, devices: int, data: st.DataObject) -> None:
+    """Sizes are even, as super pods and NPUs with two dies require; a super pod has at least two servers."""
     shapes = {tables.hccl: (servers + 1, devices + 1), tables.super_pods: (4 * servers, 2 * devices), tables.group_list: (servers + 1, max(2, devices)),
               tables.laboratory: (servers + 1,), tables.one_device: (), tables.endpoints: (devices + 1,)}
     for mutation in data.draw(st.lists(st.sampled_from(MUTATIONS), min_size=20, max_size=20, unique_by=id)):
@@ -113,7 +113,7 @@ def test_every_mutation_is_caught_by_its_rule_in_a_table_of_any_shape(servers: i
         assert mutation.rule in {problem.rule for problem in checks.check(mutation.apply(table), [mutation.reader], mutation.product)}, mutation[:4]
 
 
-def test_the_largest_cluster() -> None:
+def test_largest_cluster() -> None:
     table, _model, _product = table_of({f"n{server}": node(server, list(range(16)), "A2") for server in range(LARGEST)})
     assert table["server_list"][-1]["device"][-1] == {"device_id": "15", "device_ip": "10.16.95.16", "rank_id": "65535"}
     assert checks.check(table, ["hccl"], "A2") == []

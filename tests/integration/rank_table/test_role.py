@@ -1,4 +1,4 @@
-"""The playbook rank_table on simulated A3 servers of one super pod: what is written, by how many tasks, and what is told when it is not."""
+"""The playbook rank_table on simulated A3 servers of one super pod: the files, the number of tasks and the messages of failures."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ def play(cluster: Path, *arguments: str, **variables: object) -> Done:
 
 
 def recap(done: Done, word: str) -> dict[str, int]:
-    """By host; what is done on localhost validates and concludes the run."""
+    """Return tasks by host; those of localhost validate and conclude the run."""
     return {host: int(number) for host, number in re.findall(rf"^(\S+) +: .*\b{word}=(\d+)", done.stdout.split("PLAY RECAP")[1], re.MULTILINE)}
 
 
-def test_foreseen_and_written(cluster: Path) -> None:
+def test_check_mode_and_written_table(cluster: Path) -> None:
     foreseen = play(cluster, "--check", "--diff", rank_table_reader_uid=4711)
     assert foreseen.returncode == 0, foreseen.stdout + foreseen.stderr
     assert foreseen.stdout.count('+  "version": "1.2",') == len(HOSTS)
@@ -58,12 +58,12 @@ def test_foreseen_and_written(cluster: Path) -> None:
     assert table["server_list"][2]["device"][1] == {"device_id": "1", "device_ip": "10.78.3.11", "super_device_id": "167837697", "rank_id": "5"}
     assert table["super_pod_list"] == [{"super_pod_id": "3", "server_list": [{"server_id": f"192.0.2.{place}"} for place in (2, 1, 3)]}]
     assert os.stat(cluster / "n10/hccl.json").st_mode & 0o7777 == 0o640
-    # A host: its arguments, a look, the table. What is done once runs on the first.
+    # Each host runs three tasks: arguments, probe, table. Tasks that run once use the first host.
     assert recap(done, "ok") == {"localhost": 5, "n1": 5, "n2": 3, "n10": 3}
     assert recap(done, "changed") == {"localhost": 0, "n1": 1, "n2": 1, "n10": 1}
 
 
-def test_on_storage_that_all_hosts_share(cluster: Path) -> None:
+def test_shared_storage(cluster: Path) -> None:
     path = cluster / "shared.json"
     done = play(cluster, rank_table_path=str(path), rank_table_shared=True, rank_table_hosts=["n10", "n1"], rank_table_format="vllm_pd",
                 rank_table_groups=[{"name": "prefill", "hosts": ["n10"]}, {"name": "decode", "hosts": ["n1"], "devices": ["1"]}])
@@ -75,13 +75,13 @@ def test_on_storage_that_all_hosts_share(cluster: Path) -> None:
         {"server_id": "192.0.2.1", "device_id": "1", "device_ip": "192.9.3.198", "super_pod_id": "3", "super_device_id": "37814273", "cluster_id": "3"}]
 
 
-def test_all_that_hinders_is_told_once(cluster: Path) -> None:
+def test_all_problems_are_reported_once(cluster: Path) -> None:
     path = cluster / "n1/hccl.json"
     before = path.read_text() if path.exists() else None
     done = play(cluster, rank_table_devices=["0-2"])
     assert done.returncode == 2
     said = re.sub(r"\s+", " ", done.stdout)
-    # It is a failure of the run, which is concluded on localhost.
+    # The run fails on localhost, where it is concluded.
     assert re.findall(r"fatal: \[(\w+)\]: FAILED!", said) == ["n1", "localhost"]
     assert recap(done, "failed") == {"localhost": 1, "n1": 0, "n2": 0, "n10": 0}
     assert "n1, n2, n10 (has no device 2)" in said

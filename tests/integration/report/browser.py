@@ -176,7 +176,7 @@ def browser(folder: Path) -> Iterator[Browser]:
         os.close(out)
         os.close(back)
         try:
-            process.wait(10)  # it ends when its pipe does
+            process.wait(10)  # the browser ends when its pipe is closed
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait(10)

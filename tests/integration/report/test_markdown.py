@@ -24,7 +24,7 @@ REFERENCES = [re.compile(pattern) for pattern in (
     r":(?=[\w+-]*[a-z+])[\w+-]+:", r"\$",
     # GitLab: requests, milestones, epics, labels, snippets, alerts
     r"[!%&~^][\w\"]",
-    # markdown-it's linkify, as chats have it
+    # linkify of markdown-it, as in chat clients
     r"(?i)\b[\w-]+\.(com|org|net|io|cn|example)\b")]
 HOSTILE = ["https://a.example/x", "www.a.example", "a@b.example", "@everyone", "@user", "#1", "!1", "org/repo#1", "GH-7", "594b89506ba876ec", ":x:", ":+1:",
            "$a$", "$$", "%3", "~bug", "~\"a b\"", "&1", "&lt;", "&#64;user", "<b>", "</td>", "<!--", "-->", "<script>", "<https://a.example>", "![a](b)",

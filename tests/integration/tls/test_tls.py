@@ -1,4 +1,4 @@
-"""The playbook tls on four simulated hosts: all of them or none."""
+"""The playbook tls on four simulated hosts changes all hosts or none."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def switches(cluster: Path) -> list[str]:
 
 
 @pytest.mark.smoke("tls")
-def test_all_are_set(cluster: Path) -> None:
+def test_tls_is_enabled_on_all_hosts(cluster: Path) -> None:
     done = tls(cluster, "-e", "tls_state=enabled")
     assert done.returncode == 0, done.stdout
     assert switches(cluster) == [ON] * 4
@@ -54,7 +54,7 @@ def test_all_are_set(cluster: Path) -> None:
     ("1.process=4711:python3:100", "device 1 is busy: pid 4711 (python3)"),
     ("1.dead=1", "Command execute failed!"),
 ])
-def test_a_host_that_cannot_follow_stops_all_before_any_set(cluster: Path, state: str, message: str) -> None:
+def test_unfit_host_stops_all_before_any_change(cluster: Path, state: str, message: str) -> None:
     set_state(cluster / "n3", state)
     done = tls(cluster, "-e", "tls_state=enabled")
     assert done.returncode == 2
@@ -66,7 +66,7 @@ def test_a_host_that_cannot_follow_stops_all_before_any_set(cluster: Path, state
     ("n3", "1.tls_nocert=1", "No certificate found, please set certs firstly!"),
     ("n2", "*.tls_issuer=/CN=other", "The CA certificates differ between the hosts"),
 ])
-def test_certificates_are_looked_at_where_the_file_has_no_switch_yet(cluster: Path, host: str, state: str, message: str) -> None:
+def test_certificates_are_checked_if_the_file_has_no_tls_flag(cluster: Path, host: str, state: str, message: str) -> None:
     for name in HOSTS:
         (cluster / name / "etc/hccn.conf").write_text("")
     set_state(cluster / host, state)
@@ -76,7 +76,7 @@ def test_certificates_are_looked_at_where_the_file_has_no_switch_yet(cluster: Pa
     assert "=1" not in "".join(switches(cluster)), "no more than a query writes"
 
 
-def test_other_authorities_stop_all_before_any_set(cluster: Path) -> None:
+def test_different_authorities_stop_all_before_any_change(cluster: Path) -> None:
     set_state(cluster / "n2", "*.tls_issuer=/CN=other")
     done = tls(cluster, "-e", "tls_state=enabled")
     assert done.returncode == 2
@@ -85,14 +85,14 @@ def test_other_authorities_stop_all_before_any_set(cluster: Path) -> None:
     assert tls(cluster, "-e", "tls_state=disabled").returncode == 0
 
 
-def test_an_unreachable_host_stops_all_before_any_set(cluster: Path) -> None:
+def test_unreachable_host_stops_all_before_any_change(cluster: Path) -> None:
     done = tls(cluster, "-e", "tls_state=enabled", "-i", "lost,", "-e", "hccn_hosts=npu:lost", "--ssh-extra-args=-o ConnectTimeout=1")
     assert done.returncode in (2, 4)
     assert "lost" in done.stdout and "UNREACHABLE" in done.stdout
     assert switches(cluster) == [OFF] * 4
 
 
-def test_one_host_that_fails_in_the_middle_puts_the_others_back(cluster: Path) -> None:
+def test_failure_of_one_host_rolls_back_the_others(cluster: Path) -> None:
     set_state(cluster / "n2", "1.tls_badcert=-107")
     done = tls(cluster, "-e", "tls_state=enabled")
     assert done.returncode == 2
@@ -102,7 +102,7 @@ def test_one_host_that_fails_in_the_middle_puts_the_others_back(cluster: Path) -
     assert "n2: TLS put back as it was on 1 NPUs. 1 of 2 devices failed: NPU 1: The Certificate has expired! (set a valid certificate" in done.stdout
 
 
-def test_a_device_that_was_set_and_not_written_down_is_put_back_too(cluster: Path) -> None:
+def test_device_whose_file_was_not_written_is_rolled_back(cluster: Path) -> None:
     set_state(cluster / "n2", "1.conf_refused=1")
     done = tls(cluster, "-e", "tls_state=enabled")
     assert done.returncode == 2
@@ -112,7 +112,7 @@ def test_a_device_that_was_set_and_not_written_down_is_put_back_too(cluster: Pat
     assert "n2: TLS put back as it was on 2 NPUs. 1 of 2 devices failed: NPU 1: Write configurations to config file failed." in done.stdout, done.stdout
 
 
-def test_what_cannot_be_put_back_is_told(cluster: Path) -> None:
+def test_failed_rollback_is_reported(cluster: Path) -> None:
     set_state(cluster / "n2", "1.tls_badcert=-107")
     set_state(cluster / "n3", "0.killed_late=9")
     done = tls(cluster, "-e", "tls_state=enabled")
@@ -121,7 +121,7 @@ def test_what_cannot_be_put_back_is_told(cluster: Path) -> None:
     assert "Failed: n2, n3" in done.stdout and "n1: TLS put back as it was on 2 NPUs" in done.stdout
 
 
-def test_what_was_set_stays_on_demand(cluster: Path) -> None:
+def test_partial_change_is_kept_with_keep(cluster: Path) -> None:
     set_state(cluster / "n2", "1.tls_badcert=-107")
     done = tls(cluster, "-e", "tls_state=enabled", "-e", "tls_on_partial=keep")
     assert done.returncode == 2
@@ -129,7 +129,7 @@ def test_what_was_set_stays_on_demand(cluster: Path) -> None:
     assert "n1: TLS enabled on 2 of 2 NPUs, 2 of them set now. Failed: n2" in done.stdout
 
 
-def test_a_host_that_fails_earlier_in_bring_up_keeps_the_others_as_they_are(cluster: Path) -> None:
+def test_host_that_fails_earlier_in_bring_up_leaves_tls_of_all_unchanged(cluster: Path) -> None:
     inventory = cluster / "hosts"
     inventory.write_text(inventory.read_text().replace(str(cluster / "n3/bin/npu-smi"), "/opt/nowhere/npu-smi"))
     done = tls(cluster, "-e", "bring_up_tls_state=enabled", playbook="bring_up")

@@ -56,12 +56,12 @@ def test_the_faults_of_a_seed_are_found(seed: int, tmp_path: Path) -> None:
 def examine(lab: testbed.Lab, scenario: Scenario, folder: Path) -> None:
     for fault in scenario.faults:
         if fault.kind not in AFTER_START:
-            fault.strike(lab)
+            fault.inject(lab)
     play = check(lab, folder, check_fabric_plan=scenario.plan, check_fabric_seed=scenario.seed)
     later = [fault for fault in scenario.faults if fault.kind in AFTER_START]
     for fault in later:
         play.wait_for(f"a test on {fault.target}", lambda fault=fault: is_testing(lab, fault.target))
-        fault.strike(lab)
+        fault.inject(lab)
     play.end()
     found = verdicts(play)
     lost = {host: LOST for host, name in classes_of(found).items() if scenario.classes[host] == LOST and name in LOST.split(" or ")}

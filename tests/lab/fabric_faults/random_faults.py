@@ -32,7 +32,7 @@ class Fault:
     npu: int | None = None
     mbit: int = 0
 
-    def strike(self, lab: Lab) -> None:
+    def inject(self, lab: Lab) -> None:
         if self.kind in AFTER_START:
             lab.fault(self.target, "kill" if self.kind == DEAD else "pause")
         else:
@@ -48,7 +48,7 @@ class Scenario:
     named: dict[str, str] = field(default_factory=dict)
     """Beginning of the message about each slow host."""
     fabric: tuple[str, ...] = ()
-    """The components of the fabric that must be named."""
+    """The components of the fabric that the check must name."""
 
 
 def draw(seed: int) -> Scenario:

@@ -1,4 +1,4 @@
-"""The double for what is no API server: Volcano's and MPI Operator's controllers, scheduler and kubelet of one node.
+"""Simulation of the components besides the API server: the controllers of Volcano and MPI Operator, the scheduler and the kubelet of a node.
 
 It makes a job's pods as they do, runs the launcher's container on this machine, serves its log to the server, and tells how the job stands.
 """
@@ -22,7 +22,7 @@ POLL_SECONDS = 0.1
 
 
 class Controller:
-    """``served``: how often a log was asked for, by the server."""
+    """``served``: the number of requests of the server for logs."""
 
     def __init__(self, server: Server, folder: Path) -> None:
         self._server, self._folder = server, folder
@@ -72,12 +72,12 @@ class Controller:
     def _watch(self) -> None:
         while not self._over.wait(POLL_SECONDS):
             try:
-                self._look()
+                self._poll()
             except (Refused, OSError) as error:
                 if not self._over.is_set():
                     self.errors.append(str(error))
 
-    def _look(self) -> None:
+    def _poll(self) -> None:
         living = set()
         for kind, path in JOBS.items():
             for job in self._server.items(path):
@@ -93,7 +93,7 @@ class Controller:
                 self._bind(pod)
 
     def _remove(self, pod: dict[str, Any]) -> None:
-        """What the kubelet and the garbage collector do: without them a pod on a node stays for ever."""
+        """Remove a pod as the kubelet and the garbage collector do."""
         try:
             self._server.call("DELETE", f"{PODS}/{pod['metadata']['name']}", {"kind": "DeleteOptions", "apiVersion": "v1", "gracePeriodSeconds": 0})
         except Refused as error:
@@ -120,16 +120,16 @@ class Controller:
         else:
             roles, count = [spec["mpiReplicaSpecs"][role]["template"] for role in ("Launcher", "Worker")], spec["mpiReplicaSpecs"]["Worker"]["replicas"]
             names = (f"{name}-launcher-x7k2p", f"{name}-worker-%d")
-        self._tell(kind, name, "Pending")
+        self._set_phase(kind, name, "Pending")
         for index in range(count):
             self._pod(kind, job, names[1] % index, roles[1])
         launcher = self._pod(kind, job, names[0], roles[0])
-        self._tell(kind, name, "Running")
-        if self._over.wait(3):  # so that whoever waits for the pods can see them
+        self._set_phase(kind, name, "Running")
+        if self._over.wait(3):  # so that a client that waits for the pods sees them
             return
         code = self._run(job, launcher)
         self._server.patch(f"{PODS}/{names[0]}/status", {"status": {"phase": "Failed" if code else "Succeeded"}})
-        self._tell(kind, name, ("Aborted" if volcano else "Failed") if code else ("Completed" if volcano else "Succeeded"))
+        self._set_phase(kind, name, ("Aborted" if volcano else "Failed") if code else ("Completed" if volcano else "Succeeded"))
 
     def _pod(self, kind: str, job: dict[str, Any], name: str, template: dict[str, Any]) -> dict[str, Any]:
         owner = {"apiVersion": job["apiVersion"], "kind": kind, "name": job["metadata"]["name"], "uid": job["metadata"]["uid"]}
@@ -151,7 +151,7 @@ class Controller:
         self._logs[launcher["metadata"]["name"]] = done.stdout
         return done.returncode
 
-    def _tell(self, kind: str, name: str, phase: str) -> None:
+    def _set_phase(self, kind: str, name: str, phase: str) -> None:
         if kind == "Job":
             status: dict[str, Any] = {"state": {"phase": phase}}
         else:

@@ -1,4 +1,4 @@
-"""A real kube-apiserver over a real etcd, on loopback, and the few requests that tests make of it themselves."""
+"""A real kube-apiserver with a real etcd on loopback, and the requests that tests make."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NAMESPACE = "lab"
 
 
 def binaries() -> Path:
-    """The folder with etcd and kube-apiserver: HCCN_KUBE_BIN, else where ``make kube-bin`` puts them. Without them the test is skipped by name."""
+    """Return the folder with etcd and kube-apiserver: HCCN_KUBE_BIN, or else the folder of ``make kube-bin``. Skip the test without them."""
     folder = Path(os.environ.get("HCCN_KUBE_BIN") or ROOT / ".cache/kube")
     for name in ("etcd", "kube-apiserver"):
         if not os.access(folder / name, os.X_OK):
@@ -30,7 +30,7 @@ def binaries() -> Path:
 
 
 class Refused(Exception):
-    """The server's status and what it says."""
+    """The status and the message of the server."""
 
     def __init__(self, code: int, message: str) -> None:
         super().__init__(f"{code}: {message}")
@@ -38,12 +38,12 @@ class Refused(Exception):
 
 
 class Server:
-    """``cert`` and ``key``: the certificate that the server made for itself."""
+    """``cert`` and ``key``: the self-signed certificate of the server."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._processes: list[subprocess.Popen[bytes]] = []
-        self._context = ssl._create_unverified_context()  # its certificate is its own
+        self._context = ssl._create_unverified_context()  # the certificate is self-signed
         self._port = free_port()
         self.url = f"https://127.0.0.1:{self._port}"
         self.cert, self.key = folder / "certs/apiserver.crt", folder / "certs/apiserver.key"
@@ -86,7 +86,7 @@ class Server:
             return False
 
     def call(self, method: str, path: str, body: Any = None, kind: str = "application/json") -> Any:
-        """The server's JSON, or its text. Raises Refused."""
+        """Send a request and return the JSON document or text of the answer. Raise Refused."""
         data = None if body is None else json.dumps(body).encode()
         request = urllib.request.Request(self.url + path, data, {"Authorization": f"Bearer {TOKEN}", "Content-Type": kind}, method=method)
         try:
@@ -106,7 +106,7 @@ class Server:
         return list(self.call("GET", path)["items"])
 
     def define(self, definition: dict[str, Any]) -> None:
-        """A CustomResourceDefinition, until the server serves it."""
+        """Add a CustomResourceDefinition and wait until the server serves it."""
         self.create("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition)
         group, plural = definition["spec"]["group"], definition["spec"]["names"]["plural"]
         version = next(one["name"] for one in definition["spec"]["versions"] if one["served"])

@@ -1,4 +1,4 @@
-"""The roles against a real API server: real schemas and validation, real label selectors, logs on the server's own way, real deletes."""
+"""The roles with a real API server: schemas, validation, label selectors, logs through the server, and deletes."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 
 @pytest.mark.parametrize(("launcher", "rank_table"), [("volcano", False), ("mpijob", True)])
-def test_measured(cluster: Cluster, tmp_path: Path, launcher: str, rank_table: bool) -> None:
+def test_collective_is_measured(cluster: Cluster, tmp_path: Path, launcher: str, rank_table: bool) -> None:
     before = cluster.controller.served
     done, records = measured(cluster, tmp_path, check_collective_launcher=launcher, job={"rank_table": rank_table, "name": f"check-{launcher}"})
     assert done.returncode == 0, done.stdout + done.stderr + str(cluster.controller.errors)
@@ -73,7 +73,7 @@ def runners(**more: Any) -> list[dict[str, Any]]:
     return runner_pods({"image": "registry/python:3.11", "namespace": NAMESPACE, "nodes": ["a", "b"], "name": "fabric-1", **more})["objects"]
 
 
-def test_the_server_takes_the_runner_pods(cluster: Cluster) -> None:
+def test_server_accepts_the_runner_pods(cluster: Cluster) -> None:
     group = f"/apis/scheduling.volcano.sh/v1beta1/namespaces/{NAMESPACE}/podgroups"
     for one in runners(queue="checks", priority_class="", security_context={"privileged": False}):
         made = cluster.server.create(group if one["kind"] == "PodGroup" else PODS, one)
@@ -82,7 +82,7 @@ def test_the_server_takes_the_runner_pods(cluster: Cluster) -> None:
     assert cluster.remaining_processes() == []
 
 
-def test_the_server_refuses_what_the_rules_refuse(cluster: Cluster) -> None:
+def test_server_refuses_the_same_pods_as_the_rules(cluster: Cluster) -> None:
     for more, said in (({"labels": {"a b": "c"}}, "metadata.labels"), ({"mounts": [{"name": "huawei.com/x", "host_path": "/x"}]}, "RFC 1123"),
                        ({"resources": {"memory": "many"}}, "quantities")):
         assert runner_pods({"image": "x", "nodes": ["a"], "name": "f", **more})["problems"]

@@ -1,4 +1,4 @@
-"""Four machines, two of each release, for all tests of this folder: booting them costs most of the time."""
+"""Four machines, two of each release, shared by all tests of this folder because booting takes most of the time."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def ends(four: list[Machine]) -> dict[str, RdmaDevice]:
 
 @pytest.fixture(autouse=True)
 def nothing_left(four: list[Machine]) -> Iterator[None]:
-    """After each test: no perftest, no iperf3 on any machine."""
+    """Assert after each test that no perftest and no iperf3 runs on any machine."""
     yield
     names = [f"ib_{operation}_{kind}" for operation in ("write", "read", "send") for kind in ("bw", "lat")] + ["iperf3"]
-    assert happens(lambda: not any(asked.communicate(timeout=60)[0] for asked in [machine.start_command("pidof", *names) for machine in four]), 10)
+    assert happens(lambda: not any(process.communicate(timeout=60)[0] for process in [machine.start_command("pidof", *names) for machine in four]), 10)

@@ -1,4 +1,4 @@
-"""Writes an initramfs: the cpio format "newc" of the kernel's early user space. Archives may stand one behind the other in one file."""
+"""Write an initramfs in the cpio format "newc" of the early user space of the kernel. A file may contain several archives in a row."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import BinaryIO
 
 
 class Archive:
-    """Each name once: the first wins. Folders above a name are made."""
+    """Duplicate names are ignored. Parent folders are added."""
 
     def __init__(self, stream: BinaryIO) -> None:
         self._stream = stream

@@ -1,4 +1,4 @@
-"""Debian's packages of any release, fetched by apt on a state of its own where nothing is installed: the machine's own stays as it is."""
+"""Download packages of any release of Debian by apt, with a separate state in which no package is installed. The state of this machine is not changed."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ class Release:
         self._apt("apt-get", "update")
 
     def fetch(self, *packages: str) -> list[Path]:
-        """The packages and all that they depend on."""
+        """Download the packages and all their dependencies. Return the paths."""
         self._apt("apt-get", "--yes", "--download-only", "install", *packages)
         return sorted((self._folder / "cache/archives").glob("*.deb"))
 
     def fetch_kernel(self) -> Path:
-        """What linux-image-amd64 stands for."""
+        """Download the package on which linux-image-amd64 depends. Return its path."""
         name = re.search(r"Depends: (linux-image-\S+)", self._apt("apt-cache", "depends", "linux-image-amd64"))[1]
         self._apt("apt-get", "download", name)
         return next(self._folder.glob(f"{name}_*.deb"))
@@ -58,7 +58,7 @@ class Release:
 
 
 def mirror() -> str:
-    """The archive that this machine's own apt uses. Raises Unavailable."""
+    """Return the archive that apt of this machine uses. Raise Unavailable if there is none."""
     sources = [Path("/etc/apt/sources.list"), *sorted(Path("/etc/apt/sources.list.d").glob("*"))]
     for path in sources:
         found = re.search(r"https?://[^\s]+/debian(?=/?\s)", path.read_text()) if path.is_file() else None
@@ -69,7 +69,7 @@ def mirror() -> str:
 
 @contextmanager
 def contents(package: Path) -> Iterator[tarfile.TarFile]:
-    """The files of a package, as a stream of tar members."""
+    """Yield the files of a package as a stream of tar members."""
     with subprocess.Popen(["dpkg-deb", "--fsys-tarfile", str(package)], stdout=subprocess.PIPE) as unpacking:
         with tarfile.open(fileobj=unpacking.stdout, mode="r|") as members:
             yield members

@@ -1,6 +1,6 @@
-"""What a machine boots: Debian's kernel with its modules, and a root file system in memory for each release, made of packages alone.
+"""Boot images of machines: the kernel of Debian with its modules, and for each release a root file system in memory, made from packages.
 
-No disk, no chroot, no maintainer script: the packages' files go into an initramfs, ``init`` sets the rest up. Made once, kept below .cache/roce.
+The files of the packages are put into an initramfs without disk, chroot or maintainer scripts; ``init`` does the setup. Images are kept in .cache/roce.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ PACKAGES = ("busybox-static", "iproute2", "perftest", "ibverbs-providers", "open
 KERNEL_RELEASE = "trixie"  # for all machines: rdma_rxe of 6.1 fails with more than one queue pair at times
 MODULES = ("virtio_pci", "virtio_net", "crc32_generic", "rdma_rxe")
 PERFTEST = {"bookworm": "6.06", "trixie": "6.24"}
-"""The releases of Debian that are tested, and what their perftest calls itself (packages 4.5 and 25.01)."""
+"""The releases of Debian that are tested, and the version that their perftest reports (packages 4.5 and 25.01)."""
 
-# Left out: what no test needs, since each megabyte is held in every machine's memory.
+# Files that no test needs are left out, since every machine holds the image in memory.
 _PRUNED = re.compile(
     r"usr/share/|usr/lib/(?:systemd|udev|init|tmpfiles\.d|sysusers\.d)/|usr/lib/[^/]+/(?:perl|gconv|systemd|security)|usr/lib/[^/]+/libperl"
     r"|usr/lib/python3[^/]*/(?:lib2to3|pydoc_data|idlelib|distutils)|usr/bin/perl|etc/(?:systemd|init\.d|rc.\.d|pam)|.*/perl"
@@ -36,18 +36,18 @@ _PRUNED = re.compile(
 
 
 def kernel() -> tuple[Path, Path]:
-    """The kernel in the form that qemu enters directly, and an archive of the modules in ``modules``. Raises Unavailable."""
+    """Return the paths of the kernel, in the form that qemu starts directly, and of an archive of its modules. Raise Unavailable."""
     folder = _made("kernel-" + KERNEL_RELEASE, _make_kernel)
     return folder / "vmlinux", folder / "modules"
 
 
 def root(release: str) -> Path:
-    """The archive of a release's root file system. Raises Unavailable."""
+    """Return the path of the root file system of a release. Raise Unavailable."""
     return _made("root-" + release, lambda folder: _make_root(release, folder)) / "root"
 
 
 def _made(name: str, make) -> Path:
-    """The kept folder of that name, made by this very code."""
+    """Return the cached folder of this name, or make it if this code has changed."""
     code = b"".join(HERE.joinpath(file).read_bytes() for file in ("images.py", "debian.py", "cpio.py"))
     folder = CACHE / f"{name}-{hashlib.sha256(code).hexdigest()[:12]}"
     if not folder.exists():
@@ -95,7 +95,7 @@ def _unpack(package: Path, archive: Archive) -> None:
 
 
 def _merged(name: str) -> str:
-    """Where a file lies once /bin, /sbin and /lib are links into /usr."""
+    """Return the path of a file if /bin, /sbin and /lib are links into /usr."""
     name = name.removeprefix("./")
     return "usr/" + name if name.startswith(("bin/", "sbin/", "lib/", "lib64/")) else name
 
@@ -118,7 +118,7 @@ def _make_kernel(folder: Path) -> None:
 
 
 def _in_loading_order(packed: dict[str, bytes]) -> Iterator[tuple[str, bytes]]:
-    """MODULES, each behind those that it depends on; a name without a file is built into the kernel."""
+    """Yield MODULES after their dependencies. A name without a file is built into the kernel."""
     done: set[str] = set()
 
     def visit(name: str) -> Iterator[tuple[str, bytes]]:
@@ -136,9 +136,9 @@ def _in_loading_order(packed: dict[str, bytes]) -> Iterator[tuple[str, bytes]]:
 
 
 def _unpacked(image: bytes) -> bytes:
-    """The kernel inside a bzImage (Documentation/arch/x86/boot.rst: setup_sects, payload_offset, payload_length).
+    """Return the kernel inside a bzImage (Documentation/arch/x86/boot.rst: setup_sects, payload_offset, payload_length).
 
-    On an emulated processor its own unpacking takes far longer.
+    Unpacking by the kernel takes far longer on an emulated processor.
     """
     sectors = image[0x1F1]
     offset, length = struct.unpack_from("<II", image, 0x248)

@@ -1,4 +1,4 @@
-"""What `make roce` has beyond the tests of CI: each operation over all pairs of four machines, and faults in the middle of a check."""
+"""Tests of `make roce` that CI does not run: all operations between all pairs of four machines, and faults during a check."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ LONG = {"check_fabric_iterations": 0, "check_fabric_duration_s": 15}
 MIDDLE_SECONDS = 300.0
 
 
-def until_it_serves(play: Play, machines: list[Machine]) -> tuple[Machine, int]:
-    """The first of the machines on which a server runs, and its pid there."""
+def wait_for_server(play: Play, machines: list[Machine]) -> tuple[Machine, int]:
+    """Wait for a server. Return its machine and its pid there."""
     end = time.monotonic() + MIDDLE_SECONDS
     while time.monotonic() < end:
         assert play.process.poll() is None, play.output
@@ -34,26 +34,26 @@ def test_all_pairs_of_both_releases(four: list[Machine], tmp_path: Path, operati
     examine(four, tmp_path, operation)
 
 
-def test_all_pairs_by_latency(four: list[Machine], tmp_path: Path) -> None:
+def test_latency_of_all_pairs(four: list[Machine], tmp_path: Path) -> None:
     examine(four, tmp_path, "write", check_fabric_measure="latency", check_fabric_size="8")
 
 
-def test_a_server_killed_in_the_middle(four: list[Machine], tmp_path: Path) -> None:
+def test_server_killed_during_a_check(four: list[Machine], tmp_path: Path) -> None:
     play = Play(four, tmp_path, **LONG)
-    struck, pid = until_it_serves(play, four)
-    time.sleep(3)  # into the test
-    struck.run("kill", "-9", str(pid))
+    faulty, pid = wait_for_server(play, four)
+    time.sleep(3)  # until the test runs
+    faulty.run("kill", "-9", str(pid))
     assert play.end() == 2, play.output
-    assert play.classes() == {**ALL_GOOD, struck.name: "failed"}, play.output
+    assert play.classes() == {**ALL_GOOD, faulty.name: "failed"}, play.output
     (failed,) = [record for record in play.records("rdma") if record["status"] != "ok"]
-    assert (failed["target"]["host"], failed["error"]["code"], failed["context"]["failed_end"]) == (struck.name, "tool_killed", "target")
+    assert (failed["target"]["host"], failed["error"]["code"], failed["context"]["failed_end"]) == (faulty.name, "tool_killed", "target")
     assert left(four) == {}
 
 
-def test_a_machine_that_is_paused_in_the_middle(four: list[Machine], tmp_path: Path) -> None:
+def test_machine_paused_during_a_check(four: list[Machine], tmp_path: Path) -> None:
     play = Play(four, tmp_path, **LONG)
-    struck, _pid = until_it_serves(play, four[1:])
-    with struck.paused():
+    faulty, _pid = wait_for_server(play, four[1:])
+    with faulty.paused():
         assert play.end() == 4, play.output
-    assert play.classes() == {**ALL_GOOD, struck.name: "unreachable"}, play.output
+    assert play.classes() == {**ALL_GOOD, faulty.name: "unreachable"}, play.output
     assert left(four) == {}

@@ -1,7 +1,7 @@
-"""Virtual machines with a software RDMA device each (rdma_rxe: RoCE v2 over plain Ethernet) and the real perftest, reached by ssh.
+"""Virtual machines with a software RDMA device (rdma_rxe: RoCE v2 over Ethernet) and the real perftest, reached by ssh.
 
-No RDMA hardware and no KVM is needed. They are children of this process and die with it. Their Ethernet is a switch (switch.py), joined by Unix
-sockets, where nothing gets lost that a machine takes; each one's sshd is reached at a port of 127.0.0.1. At most 4 queue pairs: with more, rxe fails at times.
+No RDMA hardware and no KVM is needed. The machines are children of this process and end with it. Their Ethernet is a switch (switch.py) behind Unix
+sockets, which loses no frame; the sshd of each machine is reached at a port of 127.0.0.1. At most 4 queue pairs: with more, rxe fails at times.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ Subsystem sftp /usr/lib/openssh/sftp-server
 
 
 def ensure_programs() -> None:
-    """Installs qemu where it is missing. Raises Unavailable with one sentence."""
+    """Install qemu if it is missing. Raise Unavailable with a message."""
     packages.ensure(PROGRAMS, "a virtual machine")
 
 
 class BootError(Exception):
-    """Everything is there, but a machine does not come up: a fault, no reason to skip."""
+    """All programs are available, but a machine does not boot. This is a failure, not a reason to skip."""
 
 
 class Machine:
@@ -65,7 +65,7 @@ class Machine:
         self._qemu = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=self.console.open("wb"), stderr=subprocess.STDOUT, preexec_fn=die_with_parent)
 
     def wait(self, deadline: float) -> None:
-        """Until it can be logged in to. Raises BootError with the end of its console."""
+        """Wait until a login succeeds. Raise BootError with the end of the console."""
         while time.monotonic() < deadline and self._qemu.poll() is None:
             if f"init: {self.name} is up".encode() in self.console.read_bytes() and self.run("true").returncode == 0:
                 return
@@ -73,7 +73,7 @@ class Machine:
         raise BootError(f"{self.name} did not come up: {self.console.read_text(errors='replace')[-2000:]}")
 
     def argv(self, *command: str) -> list[str]:
-        """What runs ``command`` there."""
+        """Return the command line that runs ``command`` on the machine."""
         return ["ssh", "-F", str(self.ssh_config), self.name, shlex.join(command)]
 
     def run(self, *command: str, timeout: float = 60) -> subprocess.CompletedProcess[str]:
@@ -86,7 +86,7 @@ class Machine:
         return subprocess.run(self.argv(*command), stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=True).stdout
 
     def feed(self, data: bytes, *command: str) -> None:
-        """Runs ``command`` there with ``data`` on its standard input."""
+        """Run ``command`` on the machine with ``data`` on its standard input."""
         subprocess.run(self.argv(*command), input=data, stdout=subprocess.DEVNULL, check=True, timeout=60)
 
     @contextmanager
@@ -105,7 +105,7 @@ class Machine:
 
 @contextmanager
 def machines(*releases: str) -> Iterator[list[Machine]]:
-    """One machine a release. Raises Unavailable where what they need cannot be had, BootError where they do not come up."""
+    """Start one machine per release. Raise Unavailable if programs or images are missing, BootError if a machine does not boot."""
     ensure_programs()
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="roce-")))
@@ -136,7 +136,7 @@ def _switch(folder: Path, count: int) -> Iterator[None]:
 
 
 def _write_roots(folder: Path, releases: set[str]) -> dict[str, Path]:
-    """The initramfs of each release: its root, the kernel's modules, and what is this run's own, one archive behind the other."""
+    """Write the initramfs of each release: archives of its root, of the modules of the kernel, and of the files of this run."""
     for key in ("client", "host"):
         subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(folder / key)], check=True, timeout=30)
     _kernel, modules = images.kernel()
@@ -155,7 +155,7 @@ def _write_roots(folder: Path, releases: set[str]) -> dict[str, Path]:
 
 
 def _write_access(folder: Path, all_of_them: Sequence[Machine]) -> None:
-    """One connection a machine is kept open and shared: a login costs an emulated processor a second."""
+    """Write the settings of ssh. One connection per machine stays open and is shared, since a login takes a second on an emulated processor."""
     key = " ".join((folder / "host.pub").read_text().split()[:2])
     (folder / "known_hosts").write_text("".join(f"{machine.name} {key}\n" for machine in all_of_them))
     common = {"HostName": "127.0.0.1", "User": "root", "IdentityFile": folder / "client", "IdentitiesOnly": "yes", "StrictHostKeyChecking": "yes",
@@ -166,14 +166,14 @@ def _write_access(folder: Path, all_of_them: Sequence[Machine]) -> None:
 
 
 def _leave(folder: Path, all_of_them: Sequence[Machine]) -> None:
-    """Ends the kept connections."""
+    """Close the shared connections."""
     for machine in all_of_them:
         subprocess.run(["ssh", "-F", str(folder / "ssh_config"), "-O", "exit", machine.name], capture_output=True, timeout=30)
 
 
 def _command(machine: Machine, all_of_them: Sequence[Machine], root: Path, folder: Path) -> list[str]:
     kernel, _modules = images.kernel()
-    # The machine's cycle counter is the host's. Its rate, by which perftest makes seconds of cycles, is told: on a busy host it is measured wrong.
+    # The machine uses the cycle counter of this host. perftest converts cycles to seconds by its rate, set here because a busy host measures it wrongly.
     rate = re.search(r"cpu MHz\s*: (\S+)", Path("/proc/cpuinfo").read_text())
     clock = f"tsc=reliable tsc_early_khz={round(1000 * float(rate[1]))} " if rate else ""
     hosts = ",".join(f"{other.name}={other.address}" for other in all_of_them)

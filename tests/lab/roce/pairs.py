@@ -1,4 +1,4 @@
-"""The product's tools on the machines: its command lines run there by ssh, its code looks at the machine from inside, its parsers judge here."""
+"""Run the tools of the collection on the machines: command lines and probes on the machines by ssh, parsers in this process."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.lab.roce.machines import Machine
 from tests.lib.project import COLLECTION, ROOT
 
 RELEASES = ("bookworm", "bookworm", "trixie", "trixie")
-"""Of the four machines of the tests."""
+"""The releases of the four machines of the tests."""
 
 LIBRARY = "/root/lib"
 UTILS = "ansible_collections.hccn.cluster.plugins.module_utils"
@@ -32,7 +32,7 @@ _NUMBERS = itertools.count(1)
 SERVER_SECONDS = 90.0
 READY_SECONDS = 30.0
 
-# Leaves its pid where others find it. The exit status is a shell's: 128 and the signal, which ssh would hide.
+# Writes its pid to a file. The exit status is that of a shell, 128 + signal, which ssh would hide.
 RUN = """#!/bin/sh
 file=$1
 shift
@@ -44,7 +44,7 @@ exit $?
 
 
 def install(machine: Machine) -> None:
-    """Copies the product's code there, and what runs a command."""
+    """Copy the code of the collection and the script that runs commands."""
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w") as archive:
         for path in sorted((COLLECTION / "plugins/module_utils").rglob("*.py")):
@@ -56,23 +56,23 @@ def install(machine: Machine) -> None:
 
 
 def python(machine: Machine, code: str) -> Any:
-    """What the code prints there as JSON; ``utils`` stands for the product's."""
+    """Run code on the machine, with ``utils`` for module_utils of the collection, and return the JSON that it prints."""
     return json.loads(machine.read("env", f"PYTHONPATH={LIBRARY}", "python3", "-c", code.replace("utils.", UTILS + ".")))
 
 
 def look(machine: Machine) -> dict[str, Any]:
-    """What rdma_info returns there."""
+    """Return the result of rdma_info on the machine."""
     return python(machine, "import json; from utils._device import rdma_checks; print(json.dumps(rdma_checks.probe({'root': '/', 'fail_on': 'never'})))")
 
 
 def end_of(machine: Machine) -> RdmaDevice:
-    """The machine's device and the GID of its address, found there by the product."""
+    """Return the device of the machine and the GID of its address, as the collection finds them."""
     ports = [RdmaPort(**{**entry, "gids": tuple(Gid(**gid) for gid in entry["gids"])}) for entry in look(machine)["rdma_devices"]]
     return find_device(ports, machine.address)
 
 
 class Running:
-    """A command of ``machine``, known there by its pid."""
+    """A running command of ``machine``, identified by its pid there."""
 
     def __init__(self, machine: Machine, argv: Sequence[str], timeout: float) -> None:
         self._machine = machine
@@ -86,7 +86,7 @@ class Running:
         return int(self._machine.read("cat", self._file))
 
     def wait_ready(self, port: int) -> bool:
-        """Until the port is listened at; False where the command ended, or it never was."""
+        """Wait until a process listens on the port. Return False if the command ended or none did in time."""
         end = time.monotonic() + READY_SECONDS
         while time.monotonic() < end and not self._child.poll():
             if listening.listening(self._machine.read("cat", "/proc/net/tcp", "/proc/net/tcp6"), port):
@@ -94,14 +94,14 @@ class Running:
         return False
 
     def listens(self, port: int) -> bool:
-        """What the product's own look at the process there finds."""
+        """Return True if the collection finds the process listening on the port."""
         return python(self._machine, f"import json; from utils._perf.listening import listens; print(json.dumps(listens({self.pid}, {port})))")
 
     def kill(self) -> None:
         self._machine.run("kill", "-9", str(self.pid))
 
     def result(self) -> Result:
-        """At the latest at its deadline; then it is ended there, too."""
+        """Return the result. At the deadline, the command is ended on the machine, too."""
         result = self._child.wait()
         self._ended = True
         if result.timed_out:
@@ -109,21 +109,21 @@ class Running:
         return dataclasses.replace(result, argv=self._argv)
 
     def leave(self) -> None:
-        """Ends it, however far it came."""
+        """End the command."""
         if not self._ended:
             self._child.kill()
             self.kill()
 
 
 class Pair:
-    """``source`` measures with ``target``. ``tools``: that of the server's side and that of the client's, as on two hosts."""
+    """``source`` measures with ``target``. ``server`` and ``client`` are the tools of the two sides."""
 
     def __init__(self, source: Machine, target: Machine, server: Perftest | Iperf3, client: Perftest | Iperf3) -> None:
         self.source, self.target, self.server_tool, self.client_tool = source, target, server, client
 
     @contextmanager
     def serving(self, timeout: float = SERVER_SECONDS) -> Iterator[Running]:
-        """A server that listens."""
+        """Start the server and yield it when it listens."""
         server = Running(self.target, self.server_tool.server(DEVICE, self.target.address), timeout)
         try:
             if not server.wait_ready(self.server_tool.port(DEVICE)):
@@ -136,18 +136,18 @@ class Pair:
         return Running(self.source, self.client_tool.client(DEVICE, self.target.address, DEVICE), timeout)
 
     def run(self, timeout: float = 60.0) -> tuple[Result, Result]:
-        """The client's result and the server's."""
+        """Return the results of client and server."""
         with self.serving() as server:
             return self.client(timeout).result(), server.result()
 
 
 def perftest_pair(source: Machine, target: Machine, ends: dict[str, RdmaDevice], options: Options, other: Options | None = None) -> Pair:
-    """``other``: the server's options where they are to differ."""
+    """``other``: options of the server, if they differ."""
     return Pair(source, target, Perftest(other or options, {DEVICE: ends[target.name]}), Perftest(options, {DEVICE: ends[source.name]}))
 
 
 def wait_for_traffic(machine: Machine, packets: int, seconds: float = 30.0) -> None:
-    """Until so many more packets were sent over its RDMA device."""
+    """Wait until this number of further packets was sent by the RDMA device."""
     def sent() -> int:
         return int(machine.read("cat", "/sys/class/infiniband/rxe0/ports/1/hw_counters/sent_pkts"))
 

@@ -1,4 +1,4 @@
-"""The playbook check_fabric over the machines, with perftest as its tool: Ansible, the runner and its guard, as on a cluster."""
+"""Run the playbook check_fabric on the machines with perftest, including Ansible, runner and guard."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ OPTIONS = {
 
 
 class Play:
-    """ansible-playbook at work."""
+    """A running ansible-playbook."""
 
     def __init__(self, machines: Sequence[Machine], folder: Path, **options: Any) -> None:
         folder.mkdir(parents=True, exist_ok=True)
@@ -54,7 +54,7 @@ class Play:
         return [record for record in run.records if record["kind"] == kind]
 
     def verdicts(self) -> dict[str, tuple[str, str]]:
-        """Class and sentence by machine."""
+        """Return class and message by machine."""
         return {record["source"]["host"]: (record["samples"][0]["class"], record["samples"][0]["message"])
                 for record in self.records("verdict") if "source" in record}
 
@@ -63,7 +63,7 @@ class Play:
 
 
 def inventory(machines: Sequence[Machine], folder: Path) -> dict[str, Any]:
-    """Connections of Ansible's own, which notice that a machine does not answer."""
+    """Return an inventory whose ssh connections detect a machine that does not answer."""
     ssh = ["-F", str(machines[0].ssh_config), "-o", "ControlMaster=auto", "-o", "ControlPersist=60", "-o", f"ControlPath={folder}/%n",
            "-o", "ServerAliveInterval=15", "-o", "ServerAliveCountMax=4"]
     common = {"ansible_connection": "ssh", "ansible_ssh_common_args": " ".join(ssh), "ansible_ssh_args": "", "ansible_ssh_pipelining": True,
@@ -72,18 +72,18 @@ def inventory(machines: Sequence[Machine], folder: Path) -> dict[str, Any]:
 
 
 def processes(machine: Machine) -> dict[int, list[str]]:
-    """argv by pid of what belongs to a check: Python and the tools."""
+    """Return argv by pid of the processes of a check: Python and the tools."""
     listed = machine.run("ps", "-o", "pid,args", timeout=PLAY_SECONDS).stdout.splitlines()[1:]
     found = {int(pid): words for pid, *words in map(str.split, listed)}
     return {pid: words for pid, words in found.items() if words and words[0].rpartition("/")[2].startswith(("python", "ib_", "iperf3"))}
 
 
 def server(machine: Machine) -> int:
-    """The pid of a perftest that serves; 0 where there is none. A client has the server's address at its end."""
+    """Return the pid of a perftest server, or 0. A client has the address of the server as its last argument."""
     return next((pid for pid, words in processes(machine).items() if words[0].startswith("ib_") and "-p" in words and not words[-1].startswith("10.99.")), 0)
 
 
 def left(machines: Sequence[Machine]) -> dict[str, dict[int, list[str]]]:
-    """What of a check is still there once it had its time to end."""
+    """Return the processes of a check that do not end in time."""
     happens(lambda: not any(map(processes, machines)), LEFT_SECONDS)
     return {machine.name: there for machine in machines if (there := processes(machine))}

@@ -18,19 +18,19 @@ HEAD, ADDRESS = 4, 6
 
 
 class Port:
-    """One machine's end."""
+    """The port of a machine."""
 
     def __init__(self, sock: socket.socket) -> None:
         self.sock = sock
         self._inbox, self._outbox = bytearray(), bytearray()
-        self._sent = 0  # of the outbox: taking bytes from its front would copy the rest each time
+        self._sent = 0  # bytes of the outbox; removing them from its front would copy the rest each time
 
     @property
     def waits(self) -> bool:
         return len(self._outbox) > self._sent
 
     def frames(self) -> Iterator[bytes]:
-        """What came in whole, each with its head. Raises ConnectionError where the machine is gone."""
+        """Yield the complete frames with their headers. Raise ConnectionError if the machine has ended."""
         data = self.sock.recv(CHUNK_BYTES)
         if not data:
             raise ConnectionError("closed")
@@ -50,7 +50,7 @@ class Port:
             self.push()
 
     def push(self) -> None:
-        """As much of what waits as the machine takes now."""
+        """Send as much of the outbox as the machine accepts now."""
         try:
             while self.waits:
                 self._sent += self.sock.send(memoryview(self._outbox)[self._sent:self._sent + CHUNK_BYTES])
@@ -62,7 +62,7 @@ class Port:
 
 
 class Switch:
-    """Learns where each address is; what is for nobody known goes to all others."""
+    """Learns the port of each address. Frames to unknown addresses go to all other ports."""
 
     def __init__(self, ports: list[Port]) -> None:
         self._ports = ports
@@ -79,14 +79,14 @@ class Switch:
 
 
 def main(folder: Path, count: int) -> None:
-    """Until the first machine is gone."""
+    """Run until the first machine has ended."""
     listeners = []
     for number in range(1, count + 1):
         listener = socket.socket(socket.AF_UNIX)
         name = folder / f"cable{number}"
         listener.bind(f"{name}.new")
         listener.listen(1)
-        name.with_name(f"{name.name}.new").rename(name)  # who sees it can connect
+        name.with_name(f"{name.name}.new").rename(name)  # a client that sees the socket can connect
         listeners.append(listener)
     ports = [Port(listener.accept()[0]) for listener in listeners]
     switch, ready = Switch(ports), selectors.DefaultSelector()

@@ -1,4 +1,4 @@
-"""The real perftest, of Debian 12 and 13 and mixed, over software RoCE between virtual machines: command lines, readiness, reports, failures."""
+"""The real perftest of Debian 12, of Debian 13 and of both, over software RoCE between virtual machines: command lines, readiness, reports, failures."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ BANDWIDTH = {"size_bytes": 8192, "iterations": 40}
 LATENCY = {"measure": "latency", "size_bytes": 8, "iterations": 40}
 ENDLESS = Options(size_bytes=65536, iterations=1000000)
 HANG_SECONDS = 8.0
-# Runs a command as somebody who may lock so many bytes of memory.
+# Runs a command with a limit for locked memory in bytes.
 POOR = """
 import os, resource, sys
 resource.setrlimit(resource.RLIMIT_MEMLOCK, (int(sys.argv[1]),) * 2)
@@ -37,7 +37,7 @@ os.execvp(sys.argv[2], sys.argv[2:])
 """
 
 
-def test_the_machines_as_rdma_info_sees_them(four: list[Machine], ends: dict[str, RdmaDevice]) -> None:
+def test_rdma_info_of_the_machines(four: list[Machine], ends: dict[str, RdmaDevice]) -> None:
     for machine, release in zip(four, RELEASES):
         found = look(machine)
         (device,) = found["rdma_devices"]
@@ -72,7 +72,7 @@ def test_all_programs_between_all_releases(four: list[Machine], ends: dict[str, 
     Options(size_bytes=8192, iterations=20, qps=4, mtu=1024), Options("send", size_bytes=8192, iterations=20, bidirectional=True),
     Options(size_bytes=8192, duration_s=2), Options("send", "latency", duration_s=2),
 ], ids=["qps-mtu", "both-directions", "duration", "latency-duration"])
-def test_what_was_asked_for_is_what_ran(four: list[Machine], ends: dict[str, RdmaDevice], options: Options) -> None:
+def test_options_are_applied(four: list[Machine], ends: dict[str, RdmaDevice], options: Options) -> None:
     test = perftest_pair(four[2], four[1], ends, options)
     client, server = test.run()
     (sample,) = test.client_tool.samples(client, DEVICE)
@@ -83,7 +83,7 @@ def test_what_was_asked_for_is_what_ran(four: list[Machine], ends: dict[str, Rdm
 
 
 @pytest.mark.parametrize("pair", ["old", "new"])
-def test_differing_options_that_end_with_0(four: list[Machine], ends: dict[str, RdmaDevice], pair: str) -> None:
+def test_differing_options_with_exit_status_0(four: list[Machine], ends: dict[str, RdmaDevice], pair: str) -> None:
     source, target = (four[number - 1] for number in PAIRS[pair])
     wanted = Options(size_bytes=65536, iterations=40)
     test = perftest_pair(source, target, ends, Options(size_bytes=8192, iterations=20), wanted)
@@ -94,7 +94,7 @@ def test_differing_options_that_end_with_0(four: list[Machine], ends: dict[str, 
 
 
 @pytest.mark.parametrize("pair", ["old", "new"])
-def test_a_server_killed_in_mid_run(four: list[Machine], ends: dict[str, RdmaDevice], pair: str) -> None:
+def test_server_killed_during_a_run(four: list[Machine], ends: dict[str, RdmaDevice], pair: str) -> None:
     source, target = (four[number - 1] for number in PAIRS[pair])
     test = perftest_pair(source, target, ends, ENDLESS)
     with test.serving() as server:
@@ -110,7 +110,7 @@ def test_a_server_killed_in_mid_run(four: list[Machine], ends: dict[str, RdmaDev
 
 
 @pytest.mark.parametrize("pair", ["old", "new"])
-def test_a_client_killed_in_mid_run(four: list[Machine], ends: dict[str, RdmaDevice], pair: str) -> None:
+def test_client_killed_during_a_run(four: list[Machine], ends: dict[str, RdmaDevice], pair: str) -> None:
     source, target = (four[number - 1] for number in PAIRS[pair])
     test = perftest_pair(source, target, ends, ENDLESS)
     with test.serving() as server:
@@ -122,7 +122,7 @@ def test_a_client_killed_in_mid_run(four: list[Machine], ends: dict[str, RdmaDev
     assert (told.code, test.server_tool.of_one_end(told)) == ("peer_ended", False)
 
 
-def test_a_machine_that_is_paused(four: list[Machine], ends: dict[str, RdmaDevice]) -> None:
+def test_paused_machine(four: list[Machine], ends: dict[str, RdmaDevice]) -> None:
     test = perftest_pair(four[2], four[3], ends, ENDLESS)
     with test.serving() as server:
         client = test.client(HANG_SECONDS)
@@ -137,7 +137,7 @@ def test_a_machine_that_is_paused(four: list[Machine], ends: dict[str, RdmaDevic
 
 
 @pytest.mark.parametrize("number", [1, 3], ids=["old", "new"])
-def test_failures_told_by_the_real_tool(four: list[Machine], ends: dict[str, RdmaDevice], number: int) -> None:
+def test_failures_of_the_real_tool(four: list[Machine], ends: dict[str, RdmaDevice], number: int) -> None:
     machine, other = four[number - 1], four[number]
     options = Options(size_bytes=8192, iterations=20)
     test = perftest_pair(machine, other, ends, options)
@@ -165,7 +165,7 @@ def test_failures_told_by_the_real_tool(four: list[Machine], ends: dict[str, Rdm
 
 
 @pytest.mark.parametrize("pair", ["old-to-new", "new-to-old"])
-def test_tcp_by_iperf3(four: list[Machine], pair: str) -> None:
+def test_tcp_with_iperf3(four: list[Machine], pair: str) -> None:
     source, target = (four[number - 1] for number in PAIRS[pair])
     test = Pair(source, target, Iperf3(Options(duration_s=1)), Iperf3(Options(duration_s=1)))
     refused = test.client_tool.failure(test.client(60).result())
@@ -176,13 +176,13 @@ def test_tcp_by_iperf3(four: list[Machine], pair: str) -> None:
     assert iperf3.parse_version(source.read("iperf3", "--version")) == {"old-to-new": "3.12", "new-to-old": "3.18"}[pair]
 
 
-def test_the_machines_die_with_their_parent(four: list[Machine]) -> None:
+def test_machines_end_with_their_parent(four: list[Machine]) -> None:
     with tempfile.TemporaryDirectory(prefix="roce-") as folder:
         kill_the_parent(folder)
 
 
 def kill_the_parent(folder: str) -> None:
-    """``folder``: for what a killed parent cannot remove."""
+    """``folder``: for files that a killed parent cannot remove."""
     code = "from tests.lab.roce.machines import machines\nimport time\nwith machines('trixie'):\n    print('up', flush=True)\n    time.sleep(300)\n"
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "collections")]), "TMPDIR": folder}
     parent = subprocess.Popen([sys.executable, "-c", code], env=environment, stdout=subprocess.PIPE)
@@ -199,7 +199,7 @@ def kill_the_parent(folder: str) -> None:
 
 
 def qemus(children: str) -> list[int]:
-    """The children that have become qemu."""
+    """Return the children that run qemu."""
     found = []
     with open(children, encoding="ascii") as listed:
         for pid in map(int, listed.read().split()):

@@ -1,4 +1,4 @@
-"""The playbook check_fabric over machines with different releases of perftest. `make roce` does more: long_runner.py."""
+"""The playbook check_fabric with different releases of perftest. `make roce` also runs long_runner.py."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.lab.roce.playbook import Play, left
 
 
 def examine(machines: list[Machine], folder: Path, operation: str, **options: object) -> None:
-    """All pairs are measured, by the version that the source has; nothing is left."""
+    """Assert that all pairs are measured with the version of perftest of the source, and that no process is left."""
     play = Play(machines, folder, check_fabric_operation=operation, **options)
     assert play.end() == 0, play.output
     assert play.classes() == {machine.name: "good" for machine in machines}

@@ -1,4 +1,4 @@
-"""The switch between the machines alone, with sockets of the test in their place."""
+"""The switch without machines, with sockets of the test in their place."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def frame(target: bytes, source: int, text: bytes) -> bytes:
     return len(body).to_bytes(4, "big") + body
 
 
-def heard(cable: socket.socket) -> bytes:
-    """The next frame's text."""
+def received(cable: socket.socket) -> bytes:
+    """Return the text of the next frame."""
     return _exactly(cable, int.from_bytes(_exactly(cable, 4), "big"))[14:]
 
 
@@ -53,31 +53,31 @@ def cables(tmp_path: Path) -> Iterator[list[socket.socket]]:
         assert process.wait(30) == 0
 
 
-def test_frames_go_where_their_address_is(cables: list[socket.socket]) -> None:
+def test_frames_go_to_the_port_of_their_address(cables: list[socket.socket]) -> None:
     one, two, three = cables
     one.sendall(frame(ALL, 1, b"who is 2?"))
-    assert (heard(two), heard(three)) == (b"who is 2?", b"who is 2?")
+    assert (received(two), received(three)) == (b"who is 2?", b"who is 2?")
     whole = frame(address(1), 2, b"me") + frame(address(1), 2, b"and again")
     two.sendall(whole[:7])
     two.sendall(whole[7:])
-    assert (heard(one), heard(one)) == (b"me", b"and again")
+    assert (received(one), received(one)) == (b"me", b"and again")
     three.sendall(frame(address(2), 3, b"to 2"))
     one.sendall(frame(address(3), 1, b"to 3"))
-    assert (heard(two), heard(three)) == (b"to 2", b"to 3")
+    assert (received(two), received(three)) == (b"to 2", b"to 3")
 
 
-def test_one_that_takes_nothing_stops_nobody(cables: list[socket.socket]) -> None:
+def test_blocked_port_does_not_stop_the_others(cables: list[socket.socket]) -> None:
     one, two, three = cables
     for number, end in enumerate(cables, 1):
         end.sendall(frame(address(9), number, b"here"))
-    assert (heard(one), heard(one), heard(two), heard(three)) == (b"here",) * 4
+    assert (received(one), received(one), received(two), received(three)) == (b"here",) * 4
     sent = 2 * BUFFER_BYTES // SIZE
     for number in range(sent):
         text = b"%08d" % number
         one.sendall(frame(address(3), 1, text.ljust(SIZE - 14)))
         one.sendall(frame(address(2), 1, text))
-    assert heard(two) == b"here"
-    assert [heard(two) for _ in range(sent)] == [b"%08d" % number for number in range(sent)]
-    assert heard(three) == b"here"
-    kept = [heard(three)[:8] for _ in range(BUFFER_BYTES // SIZE)]
+    assert received(two) == b"here"
+    assert [received(two) for _ in range(sent)] == [b"%08d" % number for number in range(sent)]
+    assert received(three) == b"here"
+    kept = [received(three)[:8] for _ in range(BUFFER_BYTES // SIZE)]
     assert kept == [b"%08d" % number for number in range(len(kept))]

@@ -1,4 +1,4 @@
-"""This machine as a host, by a connection without any timeout of its own, as kubectl's and docker's are: where the host is frozen no answer ever comes."""
+"""A connection to this machine without timeouts, like those of kubectl and docker: a frozen host never answers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ description: A connection of the tests.
 author: The hccn.cluster authors
 options:
   root:
-    description: The host's folder. With a file C(frozen) in it, nothing answers any more.
+    description: The host's folder. If it contains a file C(frozen), the host no longer answers.
     vars: [{name: root}]
 """
 
