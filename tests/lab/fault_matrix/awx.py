@@ -60,7 +60,7 @@ class AwxPlay(Play):
     def output(self) -> str:
         """Return the output that AWX shows. Before the job ends, return the raw stream of events."""
         if self._outcome is not None:
-            return f"{self._outcome.said}\nAWX: {self._outcome.status}\n"
+            return f"{self._outcome.output}\nAWX: {self._outcome.status}\n"
         return self._received.read_text(errors="replace") if self._received.exists() else ""
 
     def running(self) -> bool:

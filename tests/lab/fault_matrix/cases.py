@@ -67,7 +67,7 @@ def run(playbook: str, fault: str, folder: Path, again: bool = False) -> Observe
 def _played(job: Job, fault: Fault, here: Lab, stage: Stage, folder: Path) -> list[Play]:
     fault.prepare(here)
     if fault.moment == "before":
-        fault.inject(here, None)
+        fault.strike(here, None)
     plays = [kind(here, folder / str(number), job.playbook, stage.variables) for number, kind in enumerate(fault.plays)]
     play = plays[0]
     if fault.moment == "during":
@@ -77,7 +77,7 @@ def _played(job: Job, fault: Fault, here: Lab, stage: Stage, folder: Path) -> li
     if fault.moment == "late":
         play.wait_for(job.late, lambda: job.late in play.output)
     if fault.moment != "before":
-        fault.inject(here, play)
+        fault.strike(here, play)
     return plays
 
 
