@@ -182,7 +182,7 @@ def test_plugin_results_are_not_evaluated(tmp_path: Path) -> None:
               "error": {"code": "x", "message": evil}, "context": {}}
     hosts = Hosts(tmp_path / "play", {"n1": {"device_info": {**device_info_answer(), "msg": evil}}})
     (tmp_path / "records.json").write_text(json.dumps([record]))
-    (tmp_path / "said.json").write_text(json.dumps({"message": evil}))
+    (tmp_path / "output.json").write_text(json.dumps({"message": evil}))
     read = "lookup('ansible.builtin.file', '%s') | from_json"
     play = [{"hosts": "npu", "gather_facts": False, "tasks": [
         {"hccn.cluster.fabric_verdict": {"nodes": {"n1": {"measurements": f"{{{{ {read % (tmp_path / 'records.json')} }}}}"}, "n2": {"measurements": []}},

@@ -63,7 +63,7 @@ class ActionModule(ControllerAction):
         plan = extended(options["plan"], options["further_rounds"]) if options["plan"] else None
         try:
             found = diagnosis.diagnose(hosts, results, options["floor_gbit_s"], options["relative_floor"], left_out, plan,
-                                   options["line_rate_floor"], options["baseline"])
+                                       options["line_rate_floor"], options["baseline"])
             further = plan_confirmation_run(plan, found, results) if options["confirmation"] and plan else None
         except InputError as error:
             raise AnsibleActionFail(f"fabric_verdict: {error.sentence()}") from None
@@ -88,7 +88,7 @@ class ActionModule(ControllerAction):
             return dict(options["nodes"])
         hostvars, starts = variables["hostvars"], options["start_register_name"]
         runs = [{host: _first_failure(_registered(hostvars, host, start), _registered(hostvars, host, name)) for host in options["hosts"]}
-                 for name, start in zip_longest(options["register_name"], starts[:len(options["register_name"])])]
+                for name, start in zip_longest(options["register_name"], starts[:len(options["register_name"])])]
         found = runs[0]
         for host, probed in ((host, _registered(hostvars, host, options.get("probe_register_name"))) for host, result in found.items() if result is None):
             found[host] = probed if probed and is_lost(probed) else None

@@ -92,7 +92,7 @@ def diagnose(records: Mapping[str, Any] | Iterable[Mapping[str, Any]], hosts: Se
     """See DOCUMENTATION."""
     try:
         return diagnose_records(records, hosts, floor_gbit_s=floor_gbit_s, relative_floor=relative_floor, plan=plan, line_rate_floor=line_rate_floor,
-                             baseline=baseline).as_dict()
+                                baseline=baseline).as_dict()
     except InputError as error:
         raise AnsibleFilterError(f"diagnose: {error.sentence()}") from None
 

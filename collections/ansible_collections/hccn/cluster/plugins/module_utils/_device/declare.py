@@ -18,6 +18,7 @@ from .npu_smi import NpuSmi
 
 _NUMBERED = re.compile(r"_\d+$")
 
+
 def _values(where: str, key: str, value: Any) -> List[str]:
     values = value if isinstance(value, list) else [value]
     if any(one is None or isinstance(one, (list, dict)) for one in values):

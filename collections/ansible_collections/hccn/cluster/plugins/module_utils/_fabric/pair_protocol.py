@@ -208,8 +208,8 @@ class _Initiator:
     def _lost(self, error: HccnError) -> SideError:
         where = "%s (%s)" % (self._pair.target.host, self._state.plan.controls[self._pair.target.host])
         return SideError(TARGET, HccnError(error.code if error.code == "peer_silent" else "peer_lost",
-                                          "the runner of %s disappeared during the pair: %s" % (where, error.message),
-                                          "see rdma_perf_info on that host"))
+                                           "the runner of %s disappeared during the pair: %s" % (where, error.message),
+                                           "see rdma_perf_info on that host"))
 
 
 def slower_rate(own: Optional[float], reported: Any) -> Optional[float]:

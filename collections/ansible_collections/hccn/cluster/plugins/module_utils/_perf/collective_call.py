@@ -73,7 +73,7 @@ def request_fields(params: Dict[str, Any]) -> Dict[str, Any]:
 
 def study_options(params: Dict[str, Any]) -> StudyOptions:
     return StudyOptions(groups=tuple(params["groups"]), isolate=params["isolate"], floor_gbyte_s=params["floor_gbyte_s"],
-                  relative_floor=params["relative_floor"], budget=params["isolate_budget"])
+                        relative_floor=params["relative_floor"], budget=params["isolate_budget"])
 
 
 def call(module: Any, request: Request) -> None:

@@ -175,7 +175,7 @@ def _measured(words: Sequence[str], largest_error: bool) -> Optional[Measured]:
 
 
 _REQUESTED = (("begin_bytes", "minimum_bytes"), ("end_bytes", "maximum_bytes"), ("factor", "step_factor"), ("iterations", "iterations"),
-          ("warmup", "warmup_iters"))
+              ("warmup", "warmup_iters"))
 CUT = HccnError("json_cut", "the JSON file is truncated", "the program was killed or crashed; judge its text output instead")
 
 

@@ -132,8 +132,6 @@ def _rdma_errors(ports: Sequence[RdmaPort], address: str, root: str) -> List[Dic
     return [{"topic": "rdma", "code": problem.rule, "message": "%s (%s)" % (problem.message, problem.hint)} for problem in bad]
 
 
-
-
 def prepare(options: Options, addresses: Mapping[int, str], names: Mapping[int, str], root: str = "/", base_port: int = BASE_PORT,
             run: Runner = process.run) -> Tuple[Perftest, List[Problem]]:
     """Return the tool for the devices of this host, and the problems that make every test with it fail.

@@ -39,7 +39,7 @@ class RdmaDevice:
 
 
 def find_device(ports: Sequence[RdmaPort], address: str, device: Optional[str] = None, number: Optional[int] = None, netdev: Optional[str] = None,
-             gid_index: Optional[int] = None) -> RdmaDevice:
+                gid_index: Optional[int] = None) -> RdmaDevice:
     """Return the port that has ``address``, limited to ``device``, port ``number`` and ``netdev`` if these are given.
 
     Raises HccnError ``no_rdma_device``, ``no_rdma_port``, ``no_gid``, ``gid_ambiguous``, whose hints list what is available.

@@ -157,7 +157,7 @@ def examine_document(document: Mapping[str, Any], readers: Sequence[str], produc
     problems = list(verdict.problems)
     if packed.parts > 1:
         problems[:0] = _text_problems(readers, "config_map", "this ConfigMap has one of %d parts of the table: the other ranks are missing" % packed.parts,
-                                   severity="warning")
+                                      severity="warning")
     return verdict._replace(problems=problems, job=packed.job)
 
 

@@ -178,7 +178,7 @@ def _server_addresses(table: GlobalTable) -> Iterator[Violation]:
 def _server_unique(table: GlobalTable) -> Iterator[Violation]:
     """MindIE-Motor identifies an instance by server_ip and mgmt_port."""
     servers = [((_string(server.fields, "server_ip"), text_of(server.fields, "mgmt_port")), server) for _severity, server in table.servers
-            if server.fields.get("server_ip")]
+               if server.fields.get("server_ip")]
     for server, first in duplicates(servers):
         yield Violation(server.where + ".server_ip", "server_ip %s is also used by %s" % (shortened(server.fields["server_ip"]), first.where))
     for _severity, group in table.instances:

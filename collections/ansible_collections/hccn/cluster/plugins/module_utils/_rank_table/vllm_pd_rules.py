@@ -114,7 +114,7 @@ def _is_super_pod(entry: VllmDevice) -> bool:
 
 def _device_ip_unique(table: VllmTable) -> Iterator[Violation]:
     addresses = [((found, text_of(entry.fields, "super_pod_id") if _is_super_pod(entry) else None), entry) for entry in table.devices
-            for _address, found in entry.addresses if found is not None]
+                 for _address, found in entry.addresses if found is not None]
     for entry, first in duplicates(addresses):
         # The same NPU in both lists is reported by device_unique.
         if (entry.fields.get("server_id"), entry.id) != (first.fields.get("server_id"), first.id):

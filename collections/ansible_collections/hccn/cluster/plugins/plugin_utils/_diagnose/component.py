@@ -41,4 +41,3 @@ class Component:
     direction: str = BOTH
     certain: bool = True
     note: str = ""
-

@@ -146,7 +146,7 @@ def _single(record: Record) -> Iterator[PairResult]:
         state = NOT_RUN if record.get("status") == NOT_RUN else FAILED
         unit = MICROSECONDS if record.get("measure") == "latency" or record.get("kind") == "ping" else GBIT
         yield PairResult(_metric(record, {}, unit), source, target, None, state,
-                   str(error.get("message") or error.get("code") or ""))
+                         str(error.get("message") or error.get("code") or ""))
 
 
 def unit_of(record: Record, sample: Record) -> str:
@@ -163,7 +163,7 @@ def _metric(record: Record, sample: Record, unit: str) -> Metric:
     measure = record.get("measure") or ("latency" if unit == MICROSECONDS else "bandwidth")
     size = sample.get("size_bytes")
     return Metric("rdma" if kind == "matrix" else str(kind), str(_mapping(record.get("tool")).get("name") or ""), str(record.get("operation") or ""),
-                str(measure), size if is_number(size) else None, unit)
+                  str(measure), size if is_number(size) else None, unit)
 
 
 def endpoint_of(end: Any) -> Endpoint | None:

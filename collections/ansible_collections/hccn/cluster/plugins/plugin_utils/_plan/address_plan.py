@@ -283,7 +283,7 @@ def _host(entry: Any, position: int | None, numbers: Mapping[str, int], common: 
     if super_pod is None:
         super_pod = rules.in_super_pod([device for device in results or () if isinstance(device, Mapping)])
     return AddressedHost(name, whole_number(f"host {name}: number", number) if number is not None else _own_number(name, position),
-                ids, product, super_pod, *_written(name, entry.get("config")), own)
+                         ids, product, super_pod, *_written(name, entry.get("config")), own)
 
 
 def _own_number(name: str, position: int | None) -> int | None:

@@ -119,7 +119,7 @@ def _groups(host: PlanHost, table: Mapping[str, Any], switches: Switches) -> Gro
     leaves, leaf_sources, rails = {}, {}, {}
     for device in host.devices:
         candidates = ((_of_device(host, table, "leaf", device), INVENTORY), (given[device].get("leaf"), INVENTORY),
-                (_of_device(host, host.entry, "leaf", device), INVENTORY), (switches.leaf(given[device]), LLDP), (_label(labels, "leaf"), LABEL))
+                      (_of_device(host, host.entry, "leaf", device), INVENTORY), (switches.leaf(given[device]), LLDP), (_label(labels, "leaf"), LABEL))
         leaf = next(((name, source) for name, source in ((_name(value), source) for value, source in candidates) if name is not None), None)
         if leaf is not None:
             leaves[device], leaf_sources[device] = leaf

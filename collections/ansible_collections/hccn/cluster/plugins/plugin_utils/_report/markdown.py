@@ -178,7 +178,7 @@ def _coverage(page: Page, t: Any) -> list[str]:
 
 def _planned(planned: Planned, t: Any) -> list[str]:
     numbers = t("cov_planned_is", pairs=planned.pairs, plan=safe(planned.plan), measured=planned.measured, failed=planned.failed, not_run=planned.not_run,
-                  not_measured=planned.not_measured)
+                not_measured=planned.not_measured)
     lines = [f"- {t('cov_planned')}: {numbers}"]
     if planned.missing:
         lines.append(f"- {t('cov_without')}: {safe(', '.join(planned.missing))}{', …' if planned.not_measured > len(planned.missing) else ''}")

@@ -54,7 +54,7 @@ def components(records: list[Record]) -> list[FabricComponent]:
                 continue
             kind, name, evidence = text(sample.get("kind")), text(sample.get("name")), sample.get("evidence")
             found[kind, name] = FabricComponent(kind, name, text(sample.get("class")) or "failed", text(sample.get("message")),
-                                          [str(item) for item in evidence] if isinstance(evidence, list) else [], sample.get("certain") is not False)
+                                                [str(item) for item in evidence] if isinstance(evidence, list) else [], sample.get("certain") is not False)
     return list(found.values())
 
 

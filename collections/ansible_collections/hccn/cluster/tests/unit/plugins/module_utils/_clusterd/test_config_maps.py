@@ -96,8 +96,8 @@ def test_instances_that_clusterd_omits_are_reported():
     table, problems = read(Api(configmaps=maps, pods=PODS[:2]))
     reported = [(problem.rule, problem.severity, problem.where) for problem in problems if problem.reader == "clusterd"]
     assert reported == [("instance_incomplete", "warning", "mindie/rings-config-b"), ("config_map", "error", "mindie/rings-config-c"),
-                    ("deploy_server_label", "error", "mindie/rings-config-d"), ("deploy_server_label", "error", "mindie/rings-config-e"),
-                    ("app_missing", "error", None), ("versions_differ", "error", None)]
+                        ("deploy_server_label", "error", "mindie/rings-config-d"), ("deploy_server_label", "error", "mindie/rings-config-e"),
+                        ("app_missing", "error", None), ("versions_differ", "error", None)]
     assert [len(group["server_list"]) for group in table["server_group_list"]] == [2, 0, 1, 1, 1]
 
 

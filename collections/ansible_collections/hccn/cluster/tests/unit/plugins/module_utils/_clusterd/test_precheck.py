@@ -85,4 +85,4 @@ def test_unchecked_preconditions_are_listed():
     assert found.unchecked[:3] == ["the links of NPU 0 on node node-1: nodes has no result of device_info for it",
                                    "process-level recovery of the job: no kubeconfig", "the job is running: no kubeconfig"]
     assert run_prechecks({}, {}, Api()).unchecked[:2] == ["process-level recovery of the job: no PodGroup belongs to %s" % JOB,
-                                                   "the job is running: no PodGroup belongs to %s" % JOB]
+                                                          "the job is running: no PodGroup belongs to %s" % JOB]

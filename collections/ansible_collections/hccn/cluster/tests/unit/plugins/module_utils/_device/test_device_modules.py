@@ -66,7 +66,7 @@ def npus(tmp_path, monkeypatch):
 
     def start(params):
         return device_session.Session(hccn_tool.HccnTool("hccn_tool", 5, fake, lambda pause: None), PRODUCT, host.expand(params["devices"], (0, 1)), str(path),
-                               npu_smi.NpuSmi("/x/npu-smi", fake.npu_smi))
+                                      npu_smi.NpuSmi("/x/npu-smi", fake.npu_smi))
 
     monkeypatch.setattr(device_session, "start", start)
     return fake

@@ -71,7 +71,7 @@ def npus(tmp_path, monkeypatch):
 
     def start(params):
         return device_session.Session(hccn_tool.HccnTool("hccn_tool", params["timeout"], fake, lambda pause: None), fake.host,
-                               host.expand(params["devices"], fake.host.devices), params["hccn_conf"], npu_smi.NpuSmi("/x/npu-smi", fake.npu_smi))
+                                      host.expand(params["devices"], fake.host.devices), params["hccn_conf"], npu_smi.NpuSmi("/x/npu-smi", fake.npu_smi))
 
     monkeypatch.setattr(device_session, "start", start)
     monkeypatch.setattr(host, "probe", lambda npu_smi: fake.host)

@@ -118,7 +118,7 @@ def test_warning_between_labels_and_numbers_of_a_row(stamp: str) -> None:
 
 def test_old_banner_and_devices() -> None:
     report = parse_text("# nThread 1 nGpus 8 minBytes 8 maxBytes 128 step: 1048576(bytes) warmup iters: 5 iters: 20 validation: 1 \n#\n# Using devices\n"
-                   "#   Rank  0 Pid  12345 on     gamma device  0 [0x1a] Tesla V100\n#   Rank 10 Pid  12345 on     gamma device  1 [0x1b] Tesla V100\n")
+                        "#   Rank  0 Pid  12345 on     gamma device  0 [0x1a] Tesla V100\n#   Rank 10 Pid  12345 on     gamma device  1 [0x1b] Tesla V100\n")
     assert report.requested == {"begin_bytes": 8, "end_bytes": 128, "iterations": 20, "warmup": 5}
     assert (report.hosts, report.ranks, report.version) == (("gamma",), 11, None)
 
@@ -130,7 +130,7 @@ def test_devices_with_groups() -> None:
 
 def test_failed_summary() -> None:
     report = parse_text("#\n# Reducing maxBytes to 4294967296 due to memory limitation\n# Out of bounds values : 50 FAILED\n"
-                   "# Avg bus bandwidth    : 1.5e+02 FAILED\n\n .. node-1 pid 4321: Test failure common.cu:1453\n")
+                        "# Avg bus bandwidth    : 1.5e+02 FAILED\n\n .. node-1 pid 4321: Test failure common.cu:1453\n")
     assert (report.wrong, report.average, report.average_low, report.reduced_to, report.finished) == (50, 150.0, True, 4294967296, True)
     assert report.failures == ("# Out of bounds values : 50 FAILED", "# Avg bus bandwidth    : 1.5e+02 FAILED",
                                ".. node-1 pid 4321: Test failure common.cu:1453")

@@ -24,7 +24,7 @@ LAT_TABLE = (
     " 2       1000          1.70           13.20        1.83     \t       1.82        \t0.20   \t\t1.91    \t\t13.20  \n"
 )
 END = RdmaDevice(RdmaPort("mlx5_2", 1, "ens4f0", "ACTIVE", "LinkUp", None, 200.0, "Ethernet", (Gid(3, "x", "RoCE v2", "10.0.0.11", "ens4f0"),),
-               None, None, None, None, "/dev/infiniband/uverbs0"), 3)
+                          None, None, None, None, "/dev/infiniband/uverbs0"), 3)
 REQUESTED = RequestedTest(Options("write", size_bytes=65536, iterations=1000), "mlx5_2", 3, "Ethernet")
 LOST_PEER = "ethernet_read_keys: Couldn't read remote address\n Unable to read to socket/rdma_cm\n "
 

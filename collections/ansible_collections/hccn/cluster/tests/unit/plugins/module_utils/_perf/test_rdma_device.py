@@ -13,7 +13,7 @@ from ansible_collections.hccn.cluster.plugins.module_utils._perf.rdma_device imp
 
 def make_port(device="mlx5_0", number=1, gids=(), state="ACTIVE", layer="Ethernet", verbs="/dev/infiniband/uverbs0"):
     return RdmaPort(device, number, "ens1", state, "LinkUp" if state == "ACTIVE" else "Disabled", None, 200.0, layer,
-                tuple(Gid(*gid) for gid in gids), None, None, None, None, verbs)
+                    tuple(Gid(*gid) for gid in gids), None, None, None, None, verbs)
 
 
 PLAIN = ((0, "fe80", "IB/RoCE v1", None, "ens1"), (1, "fe80", "RoCE v2", None, "ens1"), (2, "a", "IB/RoCE v1", "10.0.0.11", "ens1"),

@@ -145,7 +145,7 @@ def test_bad_pairs_of_an_unknown_leaf_are_not_a_node():
 def pair_again(*again):
     cells = records(lambda source, target, device: 0.8 if {source, target} == {"n01", "n02"} and device == 0 else 1.0)
     return diagnose_records(cells + [record("again%d" % number, *one) if len(one) == 4 else record("again%d" % number, *one[:4], options=one[4])
-                                  for number, one in enumerate(again)], plan=topology(LEAVES))
+                                     for number, one in enumerate(again)], plan=topology(LEAVES))
 
 
 @pytest.mark.parametrize("again, certain, ending", [
@@ -172,7 +172,7 @@ def test_a_pair_that_was_slow_once_is_mentioned_without_component(more):
     found = pair_again(("n02", "n01", 0, 1.0), *more)
     assert (found.components, bad_hosts(found), found.uncertain) == ([], {}, [])
     assert found.detection_limit["blind"][0] == ("a pair was slow once and good when measured again as before, so no component is blamed: "
-                                       "n02 NPU 0 to n01 NPU 0: 160 Gbit/s, normal is 200")
+                                                 "n02 NPU 0 to n01 NPU 0: 160 Gbit/s, normal is 200")
     assert found.coverage["pairs_slow"] == 1
 
 

@@ -61,7 +61,7 @@ def test_a_malformed_answer_is_not_understood(result: object) -> None:
 def test_malformed_npus_do_not_affect_the_others() -> None:
     odd = [None, 7, {"id": True}, {"id": -1}, {"id": "0"}, npu(0, link="down"), npu(0)]
     assert summaries(*odd) == ["answer_not_understood unknown npu3: 6 of the NPUs in its answer have no id, or one that occurs twice",
-                          "link_down failed npu3 NPU 0: the link is down"]
+                               "link_down failed npu3 NPU 0: the link is down"]
     assert summaries(npu(0, errors="no", conf=3, tls=[], link=["down"], unread=5, ports={}, address=["10.0.0.1"])) == [
         "address_invalid failed npu3 NPU 0: its address \"['10.0.0.1']\" is not an IP address"]
     assert summaries(npu(0, errors=[None, {}, {"code": 5, "topic": ["x"], "message": {"a": 1}}])) == ["tool_failed failed npu3 NPU 0: it has an error"]

@@ -130,8 +130,8 @@ def test_regressions_and_problems_are_findings() -> None:
                      {"rule": "line_rates_differ", "severity": "warning", "host": "n5", "message": "it reported 150 Gbit/s"}]}
     found, classes = of_verdict(result)
     assert summaries(found) == ["answer_not_understood unknown host n3: it reported 234 Gbit/s",
-                           "answer_not_understood note host n5: it reported 150 Gbit/s",
-                           "regression slow npu n5 NPU 5: 181.4 Gbit/s, 7.5 % below the baseline of 196.1"]
+                                "answer_not_understood note host n5: it reported 150 Gbit/s",
+                                "regression slow npu n5 NPU 5: 181.4 Gbit/s, 7.5 % below the baseline of 196.1"]
     assert (found[0].evidence, classes) == (("compare the clock",), {"n3": "not_measured", "n5": "good"})
 
 

@@ -43,8 +43,8 @@ def test_problems_of_the_validation_are_findings() -> None:
         {"cause": "address_conflict", "message": "10.0.0.1 is also the address of n1 NPU 0", "hosts": ["n2"], "devices": [{"host": "n2", "device": 3}, 7]},
         {}, None])
     assert summaries(found) == ["unknown_variable failed run run: bring_up_tls_sate is no variable of the collection",
-                           "invalid_variable failed host n1, n2: 10.0.0.0/30 has 2 addresses",
-                           "address_conflict failed npu n2 NPU 3: 10.0.0.1 is also the address of n1 NPU 0"]
+                                "invalid_variable failed host n1, n2: 10.0.0.0/30 has 2 addresses",
+                                "address_conflict failed npu n2 NPU 3: 10.0.0.1 is also the address of n1 NPU 0"]
     assert found[0].next_step == "ansible-playbook hccn.cluster.validate"
     assert of_validation("odd") == []
 
@@ -59,9 +59,9 @@ def test_problems_of_a_rank_table_name_hosts_and_npus() -> None:
         {"rule": "device_ip_unique", "severity": "error", "message": "7 more problems of the rule device_ip_unique"}]
     found = of_rank_table({"failed": True, "msg": "the rank table is not written", "problems": problems})
     assert summaries(found) == ["address_conflict failed npu npu3 NPU 2: the address 10.0.0.1 is also used by npu1 NPU 0",
-                           "rank_table_problem failed npu npu2 NPUs 0-1: no address: set one",
-                           "rank_table_problem note host npu2: uid 1000 may not read it",
-                           "rank_table_problem failed cluster cluster: 7 more problems of the rule device_ip_unique"]
+                                "rank_table_problem failed npu npu2 NPUs 0-1: no address: set one",
+                                "rank_table_problem note host npu2: uid 1000 may not read it",
+                                "rank_table_problem failed cluster cluster: 7 more problems of the rule device_ip_unique"]
     assert found[0].evidence == ("server_list[2].device[2].device_ip rule device_ip_unique EI0014",)
 
 

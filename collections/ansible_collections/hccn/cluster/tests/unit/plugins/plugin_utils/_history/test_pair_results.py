@@ -52,7 +52,7 @@ def test_matrix_row() -> None:
     ]
     nothing = {**row, "status": "failed", "samples": [], "failed": {"refused": [1]}, "not_run": {"device_busy": [2]}}
     assert list(pair_results(nothing)) == [PairResult(WRITE._replace(size_bytes=None), Endpoint("n1", 3), Endpoint("n2", 3), None, "failed", "refused"),
-                                    PairResult(WRITE._replace(size_bytes=None), Endpoint("n1", 3), Endpoint("n3", 3), None, "not_run", "device_busy")]
+                                           PairResult(WRITE._replace(size_bytes=None), Endpoint("n1", 3), Endpoint("n3", 3), None, "not_run", "device_busy")]
     assert [str(result.target) for result in pair_results(row, "n3")] == ["n3 NPU 3"]
     assert [result.state for result in pair_results(row, "n4")] == ["failed"]
     other = {**row, "target": {"device": 5}, "failed": {}, "samples": [{"latency_us": {"typical": [None, 2.5]}}]}

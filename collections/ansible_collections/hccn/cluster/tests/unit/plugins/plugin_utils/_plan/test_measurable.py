@@ -31,7 +31,7 @@ def test_sound_npus_can_be_measured():
     found = measurable_of(answer(1))
     assert found.left_out == []
     assert found.hosts[0] == {"host": "n1", "devices": [{"id": 0, "address": "10.1.0.1"}, {"id": 1, "address": "10.1.1.1"}], "leaf": None, "labels": {},
-                                 "super_pod": None, "rack": None, "control_address": "n1", "control_port": 18514}
+                              "super_pod": None, "rack": None, "control_address": "n1", "control_port": 18514}
 
 
 @pytest.mark.parametrize("changed, code, message", [
@@ -132,7 +132,7 @@ def test_topology_variables_of_the_inventory_are_used():
 def test_only_leaf_and_super_pod_of_an_npu_are_used():
     answered = {"lldp": {"system_name": "leaf-1", "chassis": ["x"], "more": "y"}, "super_pod": {"super_pod_id": 4, "sdid": 1}, "rail": "x", "leaf": ["y"]}
     assert measurable_of(answer(1, **answered)).hosts[0]["devices"][0] == {"id": 0, "address": "10.1.0.1", "lldp": {"system_name": "leaf-1"},
-                                                                "super_pod": {"super_pod_id": 4}}
+                                                                           "super_pod": {"super_pod_id": 4}}
 
 
 @pytest.mark.parametrize("odd", [{"lldp": 5}, {"lldp": {"system_name": {"a": 1}}}, {"super_pod": "x"}, {"super_pod": {"super_pod_id": [1]}}, {"rail": "x"}])
@@ -143,6 +143,6 @@ def test_malformed_wiring_does_not_break_the_plan(odd):
 
 def test_context_of_the_records():
     answered = {"product": "A2", "devices": [{"id": 0, "speed": 200000}, {"id": 1, "speed": None}, {"id": "x", "speed": 1}, {"id": 2, "speed": float("inf")},
-                                         {"id": 3, "speed": True}, {"id": 4, "speed": "fast"}, 5]}
+                                             {"id": 3, "speed": True}, {"id": 4, "speed": "fast"}, 5]}
     assert context(answered, "L1") == {"leaf": "L1", "line_rate_gbit_s": {"0": 200.0}, "product": "A2"}
     assert context("text") == context({"devices": 5, "product": {}}) == {"leaf": None, "line_rate_gbit_s": {}, "product": None}

@@ -25,7 +25,7 @@ def test_record_of_a_small_plan():
     left_out = [{"host": "n%d" % number, "device": 7, "code": "device_busy", "message": "it is at work, pid %d" % number} for number in range(20)]
     found = plan_record("r1", plan, ["n0", "n1", "n2", "n3"],
                         [*left_out, {"host": "n2", "device": 0, "code": "address_not_set", "message": "it has no address"}],
-                 ["two lines", "of text"])
+                        ["two lines", "of text"])
     sample = found["samples"][0]
     assert (found.pop("started_at")[-1], found["id"], found["hosts"], sorted(found)) == (
         "Z", "r1/plan", ["n0", "n1", "n2"], ["hosts", "id", "kind", "samples", "schema", "status"])
@@ -41,7 +41,7 @@ def test_record_of_a_small_plan():
         "super_pod": {"names": ["0"], "of": [0, 0, 0]}, "pairs_listed": sample["pairs_listed"]}
     assert PlanRecord(found).pairs(10) == [ends for _name, ends in pairs_of(plan)]
     assert PlanRecord(found).wired() == [("n0", 0, "leaf-0-0", "inventory"), ("n0", 1, "leaf-0-1", "inventory"), ("n1", 0, "leaf-0-0", "inventory"),
-                                   ("n1", 1, "leaf-0-1", "inventory"), ("n2", 1, "s1", "lldp")]
+                                         ("n1", 1, "leaf-0-1", "inventory"), ("n2", 1, "s1", "lldp")]
 
 
 @pytest.mark.parametrize("plan", ["quick", "full", "leaves", "devices"])
