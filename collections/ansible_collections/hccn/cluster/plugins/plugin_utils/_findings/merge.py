@@ -31,6 +31,8 @@ FOLLOWS: Mapping[str, frozenset[str]] = {
     **dict.fromkeys(("no_such_device", "tool_failed", "device_error", "address_not_set", "address_invalid"), _NOT_TAKING_PART | {"rank_table_problem"}),
 }
 """The causes that follow from a cause on the same NPUs or the same host."""
+_FOLLOWERS = frozenset().union(*FOLLOWS.values())
+_CONSIDERED = _FOLLOWERS | FOLLOWS.keys()
 
 SHORTEST_QUOTE = 12
 """The shortest message that identifies a failed task as its consequence if the message of the task contains it."""
@@ -74,37 +76,54 @@ def _join(first: Finding, second: Finding) -> Finding:
 
 
 def _without_followers(found: list[Finding]) -> list[Finding]:
-    by_npu: dict[Device, list[int]] = {}
-    by_host: dict[str, list[int]] = {}
-    for number, one in enumerate(found):
-        for npu in one.devices if one.cause in FOLLOWS else ():
-            by_npu.setdefault(npu, []).append(number)
-        for host in one.hosts if one.component.kind in ON_HOST else ():
-            by_host.setdefault(host, []).append(number)
-    kept: list[Finding | None] = list(found)
+    """Drop the findings, or the NPUs of them, that follow from another finding, and quote them there as evidence."""
+    roots = _Roots(found)
     quotes: dict[int, list[str]] = {}
-    followers = frozenset().union(*FOLLOWS.values())
-    considered = followers | FOLLOWS.keys()
+    kept = []
     for number, one in enumerate(found):
-        if one.component.kind == PAIR and one.cause == "failed_fabric" and len(one.hosts) == 2:
-            lost = [root for host in one.hosts for root in by_host.get(host, ()) if found[root].cause == "unreachable_host"]
-            for root in lost[:1]:
-                quotes.setdefault(root, []).extend([_quoted(one), *one.evidence])
-                kept[number] = None
-            continue
-        if one.cause not in considered or one.component.kind not in ON_HOST or not one.hosts:
-            continue
-        of_hosts = _common([[root for root in by_host.get(host, ()) if root != number and _explains_host(found[root], one)] for host in one.hosts])
-        of_hosts.sort(key=lambda root: found[root].cause in followers)  # the evidence goes to a finding that is not dropped itself
-        reasons: dict[Device, int] = {}
-        for npu in one.devices if not of_hosts else ():
-            for root in by_npu.get(npu, ()):
-                if root != number and _explains(found[root], one):
-                    reasons.setdefault(npu, root)
-        for root in of_hosts[:1] or sorted(set(reasons.values())):
+        explained_by, rest = roots.explain(number)
+        kept.append(rest)
+        for root in explained_by:
             quotes.setdefault(root, []).extend([_quoted(one), *one.evidence])
-        kept[number] = None if of_hosts else _left(one, reasons)
     return [replace(one, evidence=_evidence(one.evidence, quotes.get(number, ()))) for number, one in enumerate(kept) if one is not None]
+
+
+class _Roots:
+    """The findings that explain others, by NPU and by host. A finding is given by its index in ``found``."""
+
+    def __init__(self, found: list[Finding]) -> None:
+        self._found = found
+        self._by_npu: dict[Device, list[int]] = {}
+        self._by_host: dict[str, list[int]] = {}
+        for number, one in enumerate(found):
+            for npu in one.devices if one.cause in FOLLOWS else ():
+                self._by_npu.setdefault(npu, []).append(number)
+            for host in one.hosts if one.component.kind in ON_HOST else ():
+                self._by_host.setdefault(host, []).append(number)
+
+    def explain(self, number: int) -> tuple[list[int], Finding | None]:
+        """Return the findings that explain a finding, and the part of it that remains unexplained."""
+        one = self._found[number]
+        if one.component.kind == PAIR and one.cause == "failed_fabric" and len(one.hosts) == 2:
+            lost = [root for host in one.hosts for root in self._by_host.get(host, ()) if self._found[root].cause == "unreachable_host"]
+            return lost[:1], None if lost else one
+        if one.cause not in _CONSIDERED or one.component.kind not in ON_HOST or not one.hosts:
+            return [], one
+        of_hosts = self._of_hosts(number, one)
+        if of_hosts:
+            return of_hosts[:1], None
+        of_npus = self._of_npus(number, one)
+        return sorted(set(of_npus.values())), _left(one, of_npus)
+
+    def _of_hosts(self, number: int, one: Finding) -> list[int]:
+        """Return the findings that explain ``one`` on all of its hosts. Those that are not dropped themselves come first, since they get the evidence."""
+        common = _common([[root for root in self._by_host.get(host, ()) if root != number and _explains_host(self._found[root], one)] for host in one.hosts])
+        return sorted(common, key=lambda root: self._found[root].cause in _FOLLOWERS)
+
+    def _of_npus(self, number: int, one: Finding) -> dict[Device, int]:
+        """Return the first finding that explains ``one`` on an NPU, by NPU."""
+        candidates = {npu: [root for root in self._by_npu.get(npu, ()) if root != number and _explains(self._found[root], one)] for npu in one.devices}
+        return {npu: roots[0] for npu, roots in candidates.items() if roots}
 
 
 def _common(roots: list[list[int]]) -> list[int]:
