@@ -1,5 +1,6 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
+# GNU General Public License v3.0+ (see https://www.gnu.org/licenses/gpl-3.0.txt)
 # ruff: noqa: E402  ansible-test wants the documentation before the imports
 """Reduce the memory that the controller and its workers hold in runs over many hosts."""
 
