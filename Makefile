@@ -64,8 +64,8 @@ test-eda: .venv/.test ## test the rulebook in ansible-rulebook, in a separate ve
 	.cache/eda/bin/pip install --quiet --requirement requirements-eda.txt
 	python -m pytest -n 0 tests/integration/eda
 
-test-odd-host: .venv/.test ## whole playbooks with one host that returns malformed answers, on the oldest safe ansible-core and the newest one that this machine has a Python for
-	HCCN_CORES=$${HCCN_CORES:-2.16.14,2.19.14,2.21.5} HCCN_ODD_PLAYS=$${HCCN_ODD_PLAYS:-12} python -m pytest -n $(TEST_PROCESSES) tests/contract/security/test_odd_host.py
+test-odd-host: .venv/.test ## whole playbooks with one host that returns malformed answers, on the oldest safe ansible-core and on the newest; make test-rest runs them on the installed one
+	HCCN_CORES=$${HCCN_CORES:-2.16.14,2.21.5} python -m pytest -n $(TEST_PROCESSES) tests/contract/security/test_odd_host.py
 
 test-protobuf: .venv/.test ## test the messages of ClusterD with the oldest and the newest supported protobuf
 	for version in $$(python -c 'import yaml; print(*yaml.safe_load(open("tests/lab/versions/versions.yml"))["protobuf"])'); do \

@@ -1,8 +1,8 @@
 """Check whole playbooks on hosts of which one sends a mutated answer: the results of the others do not change, and nothing of the answer becomes code, a path
 or markup.
 
-HCCN_ODD_PLAYS: number of runs for each playbook; HCCN_ODD_SEED: seed of the mutations; HCCN_CORES=2.16.14,2.21.5: also run on these releases of ansible-core
-(``make test-odd-host``), in environments that tests/lab/versions/cores.py makes.
+HCCN_ODD_PLAYS: number of runs for each playbook; HCCN_ODD_SEED: seed of the mutations; HCCN_CORES=2.16.14,2.21.5: run on these releases of ansible-core
+(``make test-odd-host``) instead of the installed one, in environments that tests/lab/versions/cores.py makes.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ pytestmark = pytest.mark.slow
 
 PLAYS = int(os.environ.get("HCCN_ODD_PLAYS", "8"))
 SEED = os.environ.get("HCCN_ODD_SEED", "1")
-RELEASES = [None, *filter(None, os.environ.get("HCCN_CORES", "").split(","))]
+RELEASES = list(filter(None, os.environ.get("HCCN_CORES", "").split(","))) or [None]
 COUNT = 4
 HOSTS = answers.names(COUNT)
 SECURITY, NULL = ROOT / "tests/contract/security", ROOT / "tests/lab/benchmarks/null"

@@ -36,7 +36,8 @@ class Controller:
         self.history = place / "mounted/history"
         self.inventory = synchronised(self.project, "inventories/demo/hosts")
         for host, number in HOSTS.items():
-            self.inventory["_meta"]["hostvars"][host] |= {"demo_number": number, "remote_tower_enabled": "true", "remote_tower_id": number}
+            self.inventory["_meta"]["hostvars"][host] |= {
+                "demo_number": number, "remote_tower_enabled": "true", "remote_tower_id": number, "check_fabric_relative_floor": 0.2}
             switch = "10.78.0.1"
             node(place / "nodes" / host, "--address-template", f"10.78.{number}.1{{device}}", "--netmask", "255.255.0.0", "--switch-address", switch,
                  "--state", f"*.gateway={switch}", "--state", f"*.netdetect={switch}", "--state", "*.rate_mbit=200", devices=2)

@@ -29,7 +29,7 @@ def play(cluster: Cluster, tmp_path: Path, playbook: str = "check_fabric", lost:
     common = {
         "ansible_connection": "local", "ansible_python_interpreter": sys.executable, "check_fabric_control_address": "127.0.0.1",
         "hccn_tool": "{{ root }}/bin/counted", "npu_smi": "{{ root }}/bin/npu-smi", "hccn_conf": "{{ root }}/etc/hccn.conf",
-        "check_fabric_state_dir": "{{ root }}/runs", "check_fabric_advanced": {"server_start_delay_s": 0.3}, "check_fabric_relative_floor": 0.4,
+        "check_fabric_state_dir": "{{ root }}/runs", "check_fabric_advanced": {"server_start_delay_s": 0.3}, "check_fabric_relative_floor": 0.2,
         "check_fabric_iterations": 1000, "check_fabric_timeout_s": 60, **variables,
     }
     (tmp_path / "hosts.json").write_text(json.dumps({"npu": {"hosts": hosts, "vars": common}}))

@@ -38,7 +38,7 @@ PLAYBOOK = """
     - hccn.cluster.fabric_verdict:
         hosts: "{{ groups['all'] }}"
         register_name: rdma
-        relative_floor: 0.4
+        relative_floor: 0.2
         fail_on: slow
       run_once: true
       register: judged
