@@ -265,7 +265,7 @@ def test_rank_table_over_mutual_tls(nodes: Path, authority: Authority, no_proxy:
 
     code, said = site.play("rank_table", "--check", **variables)
     assert code == 0, said
-    assert (f"Rank table: {paths[0]} would be written on 1 of 2 hosts. Not predicted: the rank table itself: ClusterD is not queried in check mode, "
+    assert (f"Rank table: {paths[0]} would be written on 1 of 2 hosts. Not predicted: the rank table: ClusterD is not queried in check mode, "
             "since") in said
     assert re.findall(r"(\S+) : ok=\d+ changed=(\d)", said) == [("localhost", "0"), ("node-1", "1"), ("node-2", "0")]
     assert (one.calls, paths[0].exists()) == ([], False)
