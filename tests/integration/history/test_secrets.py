@@ -72,7 +72,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     playbook = "".join(play_of(case.tasks.replace("FOLDER", str(made)), name) for name, case in CASES.items())
     done = run(made, playbook_command(made, playbook, "-e", f"@{made}/vars.yml", *unlock, hosts=str(made / "inventory")))
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "keeps nothing more" not in done.stderr
+    assert "stores nothing more" not in done.stderr
     return made
 
 

@@ -79,7 +79,7 @@ def test_play_continues_on_a_full_or_read_only_disk(tmp_path: Path, kilobytes: i
         left = files(tmp_path)
         assert (done.returncode, "ok=8 " in done.stdout) == (0, True), done.stdout
         warned = "".join(done.stderr.split())  # ansible-core before 2.19 breaks lines anywhere
-        assert warned.count(f"keepsnothingmoreofthisrun:{tmp_path}/history") == 1
+        assert warned.count(f"storesnothingmoreofthisrun:{tmp_path}/history") == 1
         assert reason.replace(" ", "") in warned
         assert len(left) == (0 if read_only else 1)
         for path in left:

@@ -65,9 +65,9 @@ def truth(world: World) -> set[str]:
     found = set()
     for fault in world.faults:
         if fault.kind == NODE:
-            found.add(f"node {fault.where}" if world.devices > 1 else f"NPU {fault.where} NPU 0")
+            found.add(f"node {fault.where}" if world.devices > 1 else f"npu {fault.where} NPU 0")
         elif fault.kind == DEVICE:
-            found.add(f"NPU {Npu(*fault.where)}")
+            found.add(f"npu {Npu(*fault.where)}")
         elif fault.kind == RAIL:
             found.add(f"rail rail {fault.where}")
         elif fault.kind == LEAF and len(leaves) > 2:
