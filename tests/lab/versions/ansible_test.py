@@ -18,7 +18,7 @@ COLLECTION = ROOT / "collections/ansible_collections/hccn/cluster"
 HOME = ROOT / ".cache/ansible-test/home"
 INTERPRETERS = ROOT / ".cache/ansible-test/bin"
 
-# The oldest Python of hosts that the ansible-core of this venv supports, the controller's, and the newest. `make matrix` tests all of them.
+# The oldest Python of hosts that the ansible-core of this venv supports, the controller's, and the newest.
 VERSIONS = ["3.8", f"3.{sys.version_info.minor}", "3.13"]
 
 # The file names of pip in the cache of ansible-core 2.16-2.17, 2.18-2.19 and 2.20-2.21.
@@ -36,8 +36,8 @@ ensurepip.bootstrap(upgrade=True, default_pip=True)
 """
 
 
-def prepare() -> dict[str, str]:
-    """Fill .cache and return the environment for ansible-test."""
+def prepare(versions: list[str]) -> dict[str, str]:
+    """Fill .cache and return the environment for ansible-test, in which it finds these versions of Python."""
     downloads = HOME / ".ansible/test/cache"
     downloads.mkdir(parents=True, exist_ok=True)
     for name in PIP_DOWNLOADS:
@@ -45,7 +45,7 @@ def prepare() -> dict[str, str]:
 
     shutil.rmtree(INTERPRETERS, ignore_errors=True)
     INTERPRETERS.mkdir(parents=True)
-    for version, path in found(VERSIONS).items():
+    for version, path in found(versions).items():
         _link(INTERPRETERS / f"python{version}", path)
 
     # With another home, pip does not find the user's package index.
@@ -65,7 +65,8 @@ def _link(link: Path, target: Path) -> None:
 
 
 def main(command: str, *arguments: str) -> None:
-    environment = prepare()
+    wanted = [version for option, version in zip(arguments, arguments[1:]) if option == "--python"]
+    environment = prepare(wanted or VERSIONS)
     os.chdir(COLLECTION)
     os.execvpe("ansible-test", ["ansible-test", command, *OPTIONS[command], "--color", "no", *arguments], environment)
 

@@ -62,7 +62,7 @@ def _parsed(text: str) -> Any:
 def _entries(saved: Mapping[str, Any], key: str) -> list[dict[str, Any]]:
     entries = saved.get(key) or []
     if not isinstance(entries, Sequence) or isinstance(entries, str) or any(
-            not isinstance(entry, Mapping) or type(entry.get("id")) is not int for entry in entries):
+            not isinstance(entry, Mapping) or not _is_integer(entry.get("id")) for entry in entries):
         raise InputError(f"{key} of the saved state is not a list of entries with id")
     return [dict(entry) for entry in entries]
 
@@ -72,12 +72,16 @@ def _is_option(option: str, value: Any) -> bool:
     if value is None:
         return True
     if option in _INTEGERS:
-        return type(value) is int
+        return _is_integer(value)
     if option in _ROWS:
-        return isinstance(value, list) and all(type(one) is int for one in value)
+        return isinstance(value, list) and all(_is_integer(one) for one in value)
     if option == "dscp_to_tc":
-        return isinstance(value, Mapping) and all(one is None or type(one) is int for one in value.values())
-    return isinstance(value, str) or option == "roce_port" and type(value) is int
+        return isinstance(value, Mapping) and all(one is None or _is_integer(one) for one in value.values())
+    return isinstance(value, str) or option == "roce_port" and _is_integer(value)
+
+
+def _is_integer(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
 
 
 def _network(entries: Sequence[Mapping[str, Any]]) -> tuple[list[dict[str, Any]], list[Problem], list[str]]:

@@ -152,7 +152,7 @@ def test_other_errors_do_not_fail_by_default(npus):
 
 
 def test_missing_npu_smi_does_not_fail_by_default(npus, monkeypatch):
-    monkeypatch.setattr(npu_smi.NpuSmi, "board", lambda self, chip: (_ for _ in ()).throw(HccnError("tool_missing", "npu-smi is not there")))
+    monkeypatch.setattr(npu_smi.NpuSmi, "board", lambda self, chip: (nothing for nothing in ()).throw(HccnError("tool_missing", "npu-smi is not there")))
     result = look(None, gather=["versions"])
     assert ("failed" in result, result["devices"][0]["errors"][0]["code"]) == (False, "tool_missing")
 

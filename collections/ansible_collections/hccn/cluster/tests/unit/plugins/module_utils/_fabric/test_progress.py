@@ -152,8 +152,8 @@ ACCEPTED = {"type": "noted"}
 class Wire:
     """A channel that records the lines sent, and answers each with ``answer``."""
 
-    def __init__(self, answer=ACCEPTED):
-        self.answer = answer
+    def __init__(self, answer=None):
+        self.answer = ACCEPTED if answer is None else answer
         self.sent = []
 
     def send(self, line):
@@ -169,7 +169,8 @@ class Wire:
 class Host:
     """A host of four that reports to ``reporters``, and collects reports if it is one of them."""
 
-    def __init__(self, host, tmp_path, reporters=REPORTERS, awaited=(), meeting_s=60.0):
+    def __init__(self, host, tmp_path, reporters=None, awaited=(), meeting_s=60.0):
+        reporters = REPORTERS if reporters is None else reporters
         plan = types.SimpleNamespace(host=host, controls=dict.fromkeys(HOSTS), run_id="r1")
         self.membership = Membership(host, plan.controls, reporters, meeting_s, silent_after_s(4))
         self.membership.start(time.monotonic())

@@ -28,8 +28,8 @@ def state(*moved, pending=None, leaf="leaf-1"):
     return {"leaf": leaf, "moved": {f"uid-{name}": entry(name) for name in moved}, **({"pending": pending} if pending else {})}
 
 
-def planned(*jobs, new=NEW, file=None, resolution=""):
-    run = switch_upgrade(new, "opened", text=json.dumps(file) if file else "", resolution=resolution)
+def planned(*jobs, new=None, file=None, resolution=""):
+    run = switch_upgrade(new or NEW, "opened", text=json.dumps(file) if file else "", resolution=resolution)
     assert run["refusal"] is None
     return switch_upgrade(run, "planned", jobs=list(jobs))
 
@@ -148,7 +148,7 @@ def test_a_run_survives_variables_of_ansible():
     for event, file in (("started", state("b", pending=entry("a"))), ("switched", state("b", "a"))):
         run = switch_upgrade(LazyContainer.of(run), event)
         assert run["file"] == file
-    assert type(run["moved"]["uid-b"]) is dict
+    assert type(run["moved"]["uid-b"]).__name__ == "dict"
 
 
 def test_a_file_changed_by_another_run_is_refused():

@@ -82,7 +82,7 @@ def test_event_has_the_beginning_of_the_message(result: dict[str, Any], message:
 
 def nested(depth: int) -> Any:
     value: Any = 1
-    for _ in range(depth):
+    for _level in range(depth):
         value = [value]
     return value
 

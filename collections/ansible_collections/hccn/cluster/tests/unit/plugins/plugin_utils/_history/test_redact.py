@@ -166,7 +166,7 @@ def test_texts_that_look_like_secrets_are_hidden(text: str, left: str) -> None:
 
 def nested(depth: int) -> Any:
     value: Any = "hunter2"
-    for _ in range(depth):
+    for _level in range(depth):
         value = [value]
     return value
 
@@ -183,7 +183,7 @@ def test_deeply_nested_entries_are_rejected() -> None:
 @pytest.mark.parametrize("entry", [
     {"a": ["x" * 60_000] * 20},
     {"a": ["x" * 1_000_000] * 20},
-    {"a": [[] for _ in range(600_000)]},
+    {"a": [[] for _item in range(600_000)]},
     {"a": [1, "x"] * 300_000},
     {"x" * 2_000_000: 1},
     {f"k{number}": number for number in range(400_000)},

@@ -25,9 +25,9 @@ PATH = made.finding("slow_fabric", made.Component("path", "path L1-L2"), "4 of i
                     next_step="Compare the ports of the switches on it")
 
 
-def concluded(*findings: made.Finding, hosts: list[str] = HOSTS, fail_on: str = "slow", **classes: str) -> list[dict[str, Any]]:
+def concluded(*findings: made.Finding, hosts: list[str] | None = None, fail_on: str = "slow", **classes: str) -> list[dict[str, Any]]:
     """Return the records as the callback stores them: a record without a host gets the host of its task."""
-    records = conclude(hosts, classes, findings, fail_on).as_records()
+    records = conclude(HOSTS if hosts is None else hosts, classes, findings, fail_on).as_records()
     return [record if "hosts" in record else {**record, "source": {"host": "localhost"}} for record in records]
 
 
@@ -40,8 +40,9 @@ FABRIC = {"kind": "verdict", "status": "failed", "samples": [{"kind": "path", "n
 TASK = {"event": "failed", "host": "localhost", "task": "Conclude", "message": "The job failed"}
 
 
-def build(records: list[dict[str, Any]], events: list[dict[str, Any]] | None = None, end: Any = END) -> model.Page:
-    return model.build(Run(RunFile(Path("/h/20261120T101530Z-r1.jsonl"), "r1", "20261120T101530Z", part=False), HEADER, records, events or [], end))
+def build(records: list[dict[str, Any]], events: list[dict[str, Any]] | None = None, end: Any = "complete") -> model.Page:
+    file = RunFile(Path("/h/20261120T101530Z-r1.jsonl"), "r1", "20261120T101530Z", part=False)
+    return model.build(Run(file, HEADER, records, events or [], END if end == "complete" else end))
 
 
 def told(page: model.Page) -> list[tuple[str, str, str]]:

@@ -13,7 +13,8 @@ CA, OTHER_CA = ["/CN=a", "/CN=b"], ["/CN=c"]
 SKIPPED = {"changed": False, "skipped": True}
 
 
-def device(number: int = 0, before: Any = False, after: Any = True, changed: bool = True, authorities: Any = CA) -> dict[str, Any]:
+def device(number: int = 0, before: Any = False, after: Any = True, changed: bool = True, authorities: Any = None) -> dict[str, Any]:
+    authorities = CA if authorities is None else authorities
     return {"id": number, "before": {"enabled": before}, "after": {"enabled": after}, "changed": changed, "authorities": authorities}
 
 
@@ -91,8 +92,8 @@ def test_the_filters_return_dictionaries() -> None:
         "complete": True, "bad": False, "line": "n1: TLS enabled on 1 of 1 NPUs, 1 of them set now", "put_back": {"disabled": ["0"]}}
 
 
-def of_host(failed: list[str], result: Any, rolls_back: bool = True, probed: Any = None, put_back: Any = SKIPPED) -> Outcome:
-    return outcome("n1", "enabled", failed, rolls_back, probed, result, put_back)
+def of_host(failed: list[str], result: Any, rolls_back: bool = True, probed: Any = None, put_back: Any = None) -> Outcome:
+    return outcome("n1", "enabled", failed, rolls_back, probed, result, SKIPPED if put_back is None else put_back)
 
 
 def test_a_host_with_the_requested_state_is_good() -> None:
