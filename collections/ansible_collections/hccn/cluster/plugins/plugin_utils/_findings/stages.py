@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -17,8 +18,10 @@ NO_REASON = "no reason given"
 OUTPUT_LINES = 4
 """Lines from the end of the output of a program."""
 
-_PREFIX = "Task failed: "
-"""Prefix of messages of ansible-core since 2.19."""
+_PREFIX = re.compile(
+    r"""(?:Task failed: )?(?:(?:Failed to connect to the host via ssh: |Data could not be sent to remote host (["']).{1,255}?\1\. """
+    r"""Make sure this host can be reached over ssh: )(?=.))?""", re.IGNORECASE)
+"""What ansible-core puts before the message of ssh. Which of the two depends on the moment at which ssh ended; the first is only there since 2.19."""
 _DUPLICATES = ("device_ip_unique", "address_unique")
 """Rules of rank tables that two NPUs with the same address violate."""
 _SEVERITY = {"error": None, "warning": causes.NOTE}
@@ -27,7 +30,7 @@ _SEVERITY = {"error": None, "warning": causes.NOTE}
 
 def of_unreachable(host: str, stage: str, msg: Any = None) -> Finding:
     """Return the finding of a host that Ansible could not reach, or lost. The message of ssh may have several lines."""
-    reason = " ".join(reading.text(msg).split()).removeprefix(_PREFIX)
+    reason = _PREFIX.sub("", " ".join(reading.text(msg).split()), count=1)
     return finding("unreachable_host", of_host(host), f"Ansible did not reach it: {reason or NO_REASON}", [host], stage=stage)
 
 

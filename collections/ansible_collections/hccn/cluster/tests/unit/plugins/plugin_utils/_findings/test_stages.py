@@ -24,6 +24,24 @@ def test_an_unreachable_host_is_a_finding() -> None:
     assert of_unreachable("n1", "bring_up").message == "Ansible did not reach it: no reason given"
 
 
+@pytest.mark.parametrize("msg", [
+    'Data could not be sent to remote host "10.1.1.1". Make sure this host can be reached over ssh: ssh: connect to host 10.1.1.1 port 22: Connection refused\n',
+    "Task failed: Data could not be sent to remote host '10.1.1.1'. Make sure this host can be reached over SSH: ssh: connect to host 10.1.1.1 port 22: "
+    "Connection refused",
+    "Failed to connect to the host via ssh: ssh: connect to host 10.1.1.1 port 22: Connection refused",
+    "Task failed: Failed to connect to the host via ssh: ssh: connect to host 10.1.1.1 port 22: Connection refused",
+])
+def test_same_failure_of_ssh_has_one_message(msg: str) -> None:
+    """Ansible words it by the moment at which ssh ended, so hosts that fail alike would otherwise not share a line."""
+    assert of_unreachable("n1", "bring_up", msg).message == "Ansible did not reach it: ssh: connect to host 10.1.1.1 port 22: Connection refused"
+
+
+def test_prefix_without_a_message_of_ssh_is_kept() -> None:
+    assert of_unreachable("n1", "bring_up", "Failed to connect to the host via ssh: ").message == "Ansible did not reach it: Failed to connect to the host via ssh:"
+    assert of_unreachable("n1", "bring_up", 'Data could not be sent to remote host "n1". Make sure this host can be reached over ssh: ').message == (
+        'Ansible did not reach it: Data could not be sent to remote host "n1". Make sure this host can be reached over ssh:')
+
+
 def test_a_failed_task_is_a_finding() -> None:
     failure = {"stage": "bring_up", "task": "Set addresses", "msg": "no space left"}
     assert summaries([of_failed_task("n1", failure)]) == ["failed_task failed host n1: Set addresses: no space left"]
