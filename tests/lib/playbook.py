@@ -11,11 +11,13 @@ from tests.lib.project import ROOT
 
 ANSIBLE_PLAYBOOK = str(Path(sys.executable).with_name("ansible-playbook"))
 BYTECODE = ROOT / "tests/lib/bytecode"
+CALLBACKS = ROOT / "tests/lib/callbacks"
 
 
 def ansible_environment(**more: str) -> dict[str, str]:
     """Return the environment of an Ansible command that uses this checkout, without settings of the user or the history of another run in this process."""
     own = {"ANSIBLE_CONFIG": str(ROOT / "tests/ansible.cfg"), "ANSIBLE_COLLECTIONS_PATH": str(ROOT / "collections"), "ANSIBLE_NOCOLOR": "true",
+           "ANSIBLE_CALLBACK_PLUGINS": str(CALLBACKS),
            "ANSIBLE_PYTHON_INTERPRETER": sys.executable, "PYTHONPATH": os.pathsep.join(filter(None, [str(BYTECODE), os.environ.get("PYTHONPATH")]))}
     outside = {name: value for name, value in os.environ.items() if not name.startswith("HCCN_RESULTS_")}
     return {**outside, "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]), **own, **more}

@@ -1,0 +1,68 @@
+"""Keep the payloads that ansible-core builds for modules, for later runs of ansible-playbook in this checkout.
+
+Without it, every run builds the payload of each of its modules again, which takes a sixth of its time in the tests. ansible-core keeps payloads for one run.
+Modules that a test brings, and a collection that it has installed elsewhere, are not kept.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+from contextlib import suppress
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from ansible import constants
+from ansible.plugins.callback import CallbackBase
+from ansible.release import __version__
+
+DOCUMENTATION = """
+name: kept_payloads
+type: aggregate
+short_description: Keep the payloads of modules for later runs
+description: Loaded by tests.lib.playbook.
+"""
+ROOT = Path(__file__).resolve().parents[3]
+KEPT = ROOT / ".cache/payloads"
+COLLECTION = ROOT / "collections/ansible_collections/hccn/cluster"
+NAMES = "ansible_collections.hccn.cluster.plugins.modules.*-ZIP_DEFLATED*"
+PARTIAL = (".lock", "-part")
+
+
+def folder() -> Path:
+    """Return the folder of the payloads of these very sources and this ansible-core, without the payloads of any others."""
+    files = sorted(path for kind in ("modules", "module_utils") for path in (COLLECTION / "plugins" / kind).rglob("*.py"))
+    state = hashlib.sha256(repr([__version__, *((str(path), path.stat().st_mtime_ns, path.stat().st_size) for path in files)]).encode()).hexdigest()
+    here = KEPT / state
+    if not here.is_dir():
+        shutil.rmtree(KEPT, ignore_errors=True)
+        here.mkdir(parents=True, exist_ok=True)
+    return here
+
+
+class CallbackModule(CallbackBase):  # type: ignore[misc] # ansible-core has no types
+    CALLBACK_VERSION = 2.0
+    CALLBACK_TYPE = "aggregate"
+    CALLBACK_NAME = "kept_payloads"
+
+    def v2_playbook_on_start(self, playbook: Any) -> None:
+        self._own = Path(constants.DEFAULT_LOCAL_TMP, "ansiballz_cache")
+        self._kept = folder() if str(COLLECTION) in import_module("ansible_collections.hccn.cluster").__path__ else None
+        if self._kept is not None:
+            link_all(self._kept, self._own)
+
+    def v2_playbook_on_stats(self, stats: Any) -> None:
+        if self._kept is not None:
+            link_all(self._own, self._kept)
+
+
+def link_all(source: Path, target: Path) -> None:
+    """Link the payloads of one folder into another. Runs at the same time do so too, and one with other sources may remove the folder."""
+    with suppress(OSError):
+        target.mkdir(exist_ok=True)
+        for payload in source.glob(NAMES):
+            if not payload.name.endswith(PARTIAL):
+                with suppress(FileExistsError):
+                    os.link(payload, target / payload.name)
