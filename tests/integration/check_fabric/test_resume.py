@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 from collections.abc import Callable
 from pathlib import Path
 
 from tests.integration.check_fabric.cluster import Cluster, result, run
+from tests.integration.check_fabric.role import FAILED, play
 from tests.lib.waiting import until
 
 
@@ -72,4 +74,33 @@ def test_resumed_run_measures_only_missing_pairs(make: Callable[..., Cluster]) -
     assert {name: len(calls) for name, calls in tests.items()} == {"n1": 1, "n2": 1, "n3": 2}
     assert {found["progress"]["pairs_done"] == found["progress"]["pairs_total"] for found in second.values()} == {True}
     refused = result(cluster.perf("n1", plan, run_id="r3", resume="r2", size="128K"))
-    assert refused["error"]["message"] == "run r2 cannot be resumed: its plan or its options are not those of this run"
+    assert refused["error"]["message"] == "run r2 cannot be resumed: its options are not those of this run"
+
+
+def folder(tmp_path: Path, name: str) -> Path:
+    path = tmp_path / name
+    path.mkdir()
+    return path
+
+
+def test_resumed_check_measures_the_pairs_of_a_repaired_host(make: Callable[..., Cluster], tmp_path: Path) -> None:
+    """The last run of the repaired host is older than that of the others, so its results from before the repair do not count."""
+    cluster = make(4, 1)
+    full = {"check_fabric_plan": "full", "check_fabric_confirm": False}
+    play(cluster, folder(tmp_path, "before"), of_hosts={"n3": {}, "n4": {}}, **full)
+    play(cluster, folder(tmp_path, "without"), of_hosts={"n1": {}, "n2": {}, "n3": {}}, **full)
+    before = {name: len(cluster.calls(name)) for name in cluster.ports}
+    output = play(cluster, folder(tmp_path, "repaired"), check_fabric_resume="last", **full)
+    assert "6 of 6 pairs done, 0 failed" in output
+    tests = {name: [call for call in cluster.calls(name)[before[name]:] if not call.endswith("reset")] for name in cluster.ports}
+    assert {name: len(calls) for name, calls in tests.items()} == {"n1": 1, "n2": 1, "n3": 1, "n4": 3}
+
+
+def test_refused_resume_is_no_verdict_on_hosts(make: Callable[..., Cluster], tmp_path: Path) -> None:
+    cluster = make(2, 1)
+    play(cluster, folder(tmp_path, "first"))
+    [earlier] = [path.name for path in Path(cluster.root("n1"), "runs").iterdir() if path.is_dir()]
+    output = play(cluster, folder(tmp_path, "second"), code=FAILED, check_fabric_resume="last", check_fabric_size="128K")
+    assert re.search(r'"msg": \[ "(Result: .*?)", "(failed run: .*?)",', output).groups() == (
+        "Result: failed. 2 hosts: 2 not measured.",
+        f"failed run: run {earlier} cannot be resumed: its options are not those of this run -> Run again without check_fabric_resume to measure all pairs")

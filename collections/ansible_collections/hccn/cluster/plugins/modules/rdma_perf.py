@@ -113,10 +113,10 @@ options:
     default: false
   resume:
     description:
-      - Earlier run to resume, a O(run_id), or V(last) for the run that was started last on the host. Its successful measurements are taken over and not
-        repeated.
-      - The earlier run must have the same plan and options and be at most seven days old, otherwise the module fails. A host without such a run measures all
-        pairs.
+      - Earlier run to resume, a O(run_id), or V(last) for the run that was started last on the host. Pairs that it measured successfully are not measured
+        again; their records are taken over. All other pairs of O(plan) are measured, also those that the plan of the earlier run did not have.
+      - A pair is the same if its NPUs and their addresses are the same. The earlier run must have the same options and be at most seven days old, otherwise
+        the module fails with the error code C(resume_refused). A host without such a run measures all pairs.
       - Measurements that the earlier run itself took over are measured again if they are older than seven days.
     type: str
   reporters:

@@ -87,6 +87,13 @@ holder:
   returned: without O(run_id), when RV(state) is V(running)
   type: dict
   sample: {run_id: 20260104-1, pid: 4711, user: ops, controller: 192.0.2.7, since: "2026-01-04T10:00:00.000Z"}
+last_run:
+  description:
+    - The run that was started last on this host, without confirmation runs, with C(run_id) and C(started_at), in seconds since the epoch by the clock of the
+      host.
+  returned: without O(run_id), when RV(state) is V(idle) and there is such a run
+  type: dict
+  sample: {run_id: 20260104-1, started_at: 1767520800.5}
 state:
   description:
     - V(running), V(finished), V(failed) if the runner failed, or V(unknown) if this host has no such run.

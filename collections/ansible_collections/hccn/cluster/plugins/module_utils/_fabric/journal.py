@@ -35,6 +35,8 @@ KEPT_SECONDS = 7 * 24 * 3600
 NAME = "journal.jsonl"
 FABRIC = "fabric.json"
 """The progress of all hosts, written by a reporter beside the journal, see progress.py."""
+CONFIRMATION_SUFFIX = "-confirmation"
+"""Suffix of the run ids of confirmation runs of the role check_fabric. They have only a few pairs, so they are never the last run."""
 STARTED = "started"
 """A file beside the journal that exists as soon as every runner has started, see progress.py."""
 
@@ -43,6 +45,8 @@ START, RECORD, END = "start", "record", "end"
 
 LONGEST_TEXT = 4096
 """Characters of a name or path. A message can be longer, since it is only shown."""
+_LONGEST_START = 1 << 20
+"""Bytes of the first line, which lists devices."""
 LARGEST = 1 << 40
 """Of counts, process ids and seconds since the epoch."""
 
@@ -247,6 +251,29 @@ def listed(state_dir: str) -> List[str]:
         return []
 
 
+class Started(NamedTuple):
+    """A run and the time at which it started on this host, in seconds since the epoch."""
+
+    at: float
+    run_id: str
+
+
+def last_started(state_dir: str, but: Optional[str] = None) -> Optional[Started]:
+    """Return the run that started last on this host, except ``but`` and confirmation runs; None if there is none."""
+    found = (_started(state_dir, name) for name in listed(state_dir) if name != but and not name.endswith(CONFIRMATION_SUFFIX))
+    return max((run for run in found if run is not None), default=None)
+
+
+def _started(state_dir: str, run_id: str) -> Optional[Started]:
+    """Return the start of a run by the first line of its journal."""
+    try:
+        with open(path_of(state_dir, run_id), "rb") as journal:
+            line = _checked_line(journal.readline(_LONGEST_START))
+    except (OSError, HccnError):
+        return None
+    return Started(line["started_at"], run_id) if line is not None and "started_at" in line else None
+
+
 def remove(state_dir: str, run_id: str) -> bool:
     """Remove the journal and directory of a run. Return False if there was none. Raises HccnError ``state_dir_unusable``."""
     path = path_of(state_dir, run_id)
@@ -355,7 +382,7 @@ _START: Mapping[str, Callable[[Any], bool]] = {
     "pid": _is_pid, "identity": lambda value: value is None or _is_text(value), "pid_namespace": lambda value: value is None or _is_text(value),
     "locked": lambda value: isinstance(value, bool), "started_at": _is_number, "mark": _is_text, "guard": _is_pid,
     "guard_identity": lambda value: value is None or _is_text(value), "devices": lambda value: isinstance(value, list) and all(map(_is_device, value)),
-    "pairs_total": _is_count, "plan_hash": _is_text, "hccn_tool": _is_text, "npu_smi": _is_text,
+    "pairs_total": _is_count, "conditions_hash": _is_text, "hccn_tool": _is_text, "npu_smi": _is_text,
 }
 """The fields of a start that its readers use. Other fields are kept unchecked."""
 

@@ -240,14 +240,9 @@ MAX_UNPACKED_BYTES = 256 << 20
 """Limit of an unpacked plan in bytes. A listed plan has about 150 for each pair."""
 
 
-def needed(plan: Mapping[str, Any]) -> Dict[str, Any]:
-    """Return the plan reduced to the keys that hosts need: two plans with the same result are measured in the same way."""
-    return {name: plan[name] for name in NEEDED if name in plan}
-
-
 def pack(plan: Mapping[str, Any]) -> Dict[str, str]:
     """Return ``{"packed": TEXT}``: the NEEDED keys of the plan as JSON, compressed by zlib, in base64. The same plan results in the same text."""
-    text = json.dumps(needed(plan), sort_keys=True, separators=(",", ":"))
+    text = json.dumps({name: plan[name] for name in NEEDED if name in plan}, sort_keys=True, separators=(",", ":"))
     return {PACKED: base64.b64encode(zlib.compress(text.encode("utf-8"))).decode("ascii")}
 
 

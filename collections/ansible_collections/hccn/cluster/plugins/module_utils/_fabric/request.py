@@ -135,12 +135,11 @@ class Settings:
 class RunRequest:
     """The part of one host in a run, as requested by ``state: present``.
 
-    ``plan``: the pairs of the requested devices; ``whole_plan``: the plan of all hosts as passed by the task; ``reporters``: hosts that collect the progress
-    of all hosts; ``device_context``: by device, the facts that the task adds to the context of records; ``resume``: the id of the run to resume, or ``last``.
+    ``plan``: the pairs of the requested devices; ``reporters``: hosts that collect the progress of all hosts; ``device_context``: by device, the facts that
+    the task adds to the context of records; ``resume``: the id of the run to resume, or ``last``.
     """
 
     plan: Plan
-    whole_plan: Mapping[str, Any]
     tool: ToolRequest
     settings: Settings
     key: bytes
@@ -161,12 +160,11 @@ class RunRequest:
     @classmethod
     def parse(cls, params: Params) -> "RunRequest":
         """Parse the parameters of rdma_perf. Raises InputError that names the parameter and the problem."""
-        whole = unpack(params["plan"])
-        plan = parse_plan(whole, params["host"], params["run_id"])
+        plan = parse_plan(unpack(params["plan"]), params["host"], params["run_id"])
         plan = plan.limited(expand(params["devices"], plan.devices))
         tool = ToolRequest.parse(params)
         return cls(
-            plan=plan, whole_plan=whole, tool=tool, device_context=device_context(params["context"], plan.devices),
+            plan=plan, tool=tool, device_context=device_context(params["context"], plan.devices),
             reporters=_reporters(params["reporters"], plan), settings=_settings(params, tool), key=_key(params["key"]), cpu_governor=params["cpu_governor"],
             resume=params["resume"], allow_busy=params["allow_busy"], wait=params["wait"], fail_on=params["fail_on"], state_dir=params["state_dir"],
             root=params["root"])

@@ -57,14 +57,16 @@ def wait_for_run(state_dir: str, run_id: str, wait_s: float) -> Dict[str, Any]:
 
 
 def wait_for_host(state_dir: str, wait_s: float) -> Dict[str, Any]:
-    """Wait until no run is at work on this host, at most ``wait_s`` seconds. Return ``state`` idle, or running with ``holder`` and its ``run_id``.
+    """Wait until no run is at work on this host, at most ``wait_s`` seconds. Return ``state`` idle with the ``last_run``, or running with ``holder`` and its
+    ``run_id``.
 
     No lock is held meanwhile, so that runs that wait for each other's hosts cannot deadlock."""
     end = time.monotonic() + wait_s
     while True:
         holder = locks.holder(state_dir)
         if holder is None or _only_listens(state_dir, holder):
-            return {"state": IDLE, "measurements": []}
+            last = journals.last_started(state_dir)
+            return {"state": IDLE, "measurements": [], **({"last_run": {"run_id": last.run_id, "started_at": last.at}} if last else {})}
         if time.monotonic() >= end:
             known = {"run_id": holder.run_id} if holder.run_id else {}
             return {**known, "state": journals.RUNNING, "holder": holder.as_dict(), "measurements": []}

@@ -24,15 +24,12 @@ from . import journal as journals
 from .host_state import SOURCE, Outcome, SideError, as_fields
 from .journal import Journal, Snapshot
 from .locks import HostLock
-from .plan import Pair, Plan, needed
+from .plan import Endpoint, Pair, Plan
 from .request import ROCE_TEST, EndRequest, PairTool, Params, RunRequest, ToolRequest, find_hccn_tool, find_program_path
 from .runner import Runner, RunSetup
 from .transport import Listener
 
 LAST = "last"
-
-CONFIRMATION_SUFFIX = "-confirmation"
-"""Suffix of the run ids of confirmation runs of the role check_fabric. They have only a few pairs, so ``last`` never resumes them."""
 
 
 def perform(params: Params, check_mode: bool) -> Dict[str, Any]:
@@ -82,23 +79,22 @@ def _prepared(request: RunRequest, tool: PairTool) -> _Work:
     """
     repair.repair_all(request.state_dir, request.root)
     plan = request.plan
-    plan_hash = hash_plan(request.whole_plan, tool.describe(), request.conditions)
-    earlier = earlier_records(request.state_dir, request.resume, plan.run_id, plan_hash)
+    conditions_hash = hash_conditions(tool.describe(), request.conditions)
+    earlier = taken_over(earlier_records(request.state_dir, request.resume, plan.run_id, conditions_hash), plan.initiated)
     probe = _busy_probe(request)
     at_work = _refusals(probe, plan.devices)
     journals.prune(request.state_dir)
     listener = Listener(plan.controls[plan.host])
     journal = Journal.create(request.state_dir, plan.run_id)
-    measured = frozenset(measured_pairs(earlier, plan.initiated))
-    settled = earlier + [_left_alone(plan.run_id, pair, at_work[pair.source.device]) for pair in plan.initiated
-                         if pair.source.device in at_work and pair not in measured]
+    settled = list(earlier.values()) + [_left_alone(plan.run_id, pair, at_work[pair.source.device]) for pair in plan.initiated
+                                        if pair.source.device in at_work and pair not in earlier]
     for entry in settled:
         journal.record(entry)
     prepare, restore = _governor(request)
     setup = RunSetup(
-        total=len(plan.initiated), settled=settled, measured=tuple(measured), device_context=request.device_context, reporters=request.reporters, busy=probe,
+        total=len(plan.initiated), settled=settled, measured=tuple(earlier), device_context=request.device_context, reporters=request.reporters, busy=probe,
         refused={pair.id: at_work[pair.target.device] for pair in plan.pairs if pair.target.host == plan.host and pair.target.device in at_work},
-        start=_start_fields(request.tool, plan_hash, len(earlier), probe), prepare=prepare, restore=restore,
+        start=_start_fields(request.tool, conditions_hash, len(earlier), probe), prepare=prepare, restore=restore,
         progress_path=progress.path_of(request.state_dir, plan.run_id))
     idle = plan.limited(device for device in plan.devices if device not in at_work)
     return _Work(Runner(idle, tool, request.settings, request.key, listener, journal, setup), listener, journal)
@@ -114,9 +110,9 @@ def _detach(work: _Work, lock: HostLock, run_id: str) -> None:
     work.listener.abandon()
 
 
-def _start_fields(tool: ToolRequest, plan_hash: str, resumed: int, probe: Optional[busy.BusyProbe]) -> Dict[str, Any]:
+def _start_fields(tool: ToolRequest, conditions_hash: str, resumed: int, probe: Optional[busy.BusyProbe]) -> Dict[str, Any]:
     """Return the fields of the journal's first line that later calls need to repair or resume the run."""
-    fields: Dict[str, Any] = {"tool": tool.name, "plan_hash": plan_hash, "resumed": resumed}
+    fields: Dict[str, Any] = {"tool": tool.name, "conditions_hash": conditions_hash, "resumed": resumed}
     if tool.name == ROCE_TEST:
         fields["hccn_tool"] = find_hccn_tool(tool.hccn_tool, tool.timeout_s).path
         if probe is not None:
@@ -226,19 +222,22 @@ def _left(run_id: str, failed: Mapping[int, HccnError]) -> HccnError:
 
 # -- resuming a run
 
+REFUSED = "resume_refused"
+"""Error code of a run that cannot be resumed."""
+_MEASURE_ALL = "omit resume to measure all pairs"
 
-def hash_plan(plan: Mapping[str, Any], tool: Mapping[str, Any], conditions: Mapping[str, Any]) -> str:
-    """Return the hash of the plan and the way it is measured. ``tool``: its ``describe()``, of which the release of the tool is ignored. ``conditions``: of the
-    RunRequest."""
+
+def hash_conditions(tool: Mapping[str, Any], conditions: Mapping[str, Any]) -> str:
+    """Return the hash of how pairs are measured. ``tool``: its ``describe()``, of which the release is ignored; ``conditions``: of the RunRequest."""
     how = {**tool, "tool": tool["tool"]["name"], **conditions}
-    return hashlib.sha256(json.dumps([needed(plan), how], sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+    return hashlib.sha256(json.dumps(how, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
 
 def earlier_records(state_dir: str, resume: Optional[str], run_id: str, wanted_hash: str) -> List[Dict[str, Any]]:
     """Return the good records of the run to resume, without those that it took over itself and that are too old by now. Return an empty list if this host has
     no such run: it measures all pairs.
 
-    Raises InputError if that run has another plan, is too old, is still at work, or is this run.
+    Raises InputError if that run is this run, HccnError ``resume_refused`` if it has other options, is too old, or is still at work.
     """
     if not resume:
         return []
@@ -249,17 +248,25 @@ def earlier_records(state_dir: str, resume: Optional[str], run_id: str, wanted_h
     if snapshot is None or not snapshot.start:
         return []
     if snapshot.state == journals.RUNNING:
-        raise InputError("run %s cannot be resumed: it is still at work on this host" % name, "wait for it, or end it (rdma_perf with state: absent)")
+        raise _refused(name, "it is still at work on this host", "wait for it, or end it (rdma_perf with state: absent)")
     now, began = time.time(), snapshot.start.get("started_at")
     if began is None:
-        raise InputError("run %s cannot be resumed: its journal does not say when it began" % name, "omit resume to measure all pairs")
+        raise _refused(name, "its journal does not say when it began")
     age = now - began
     if age > journals.KEPT_SECONDS:
-        raise InputError("run %s cannot be resumed: it is %d days old, and a fabric can change within 7" % (name, age // 86400),
-                         "omit resume to measure all pairs")
-    if snapshot.start.get("plan_hash") != wanted_hash:
-        raise InputError("run %s cannot be resumed: its plan or its options are not those of this run" % name, "omit resume to measure all pairs")
+        raise _refused(name, "it is %d days old, and a fabric can change within 7" % (age // 86400))
+    if snapshot.start.get("conditions_hash") != wanted_hash:
+        raise _refused(name, "its options are not those of this run")
     return [record for record in snapshot.records if record["status"] == "ok" and now - _measured_at(record, began) <= journals.KEPT_SECONDS]
+
+
+def _refused(run_id: Optional[str], why: str, hint: str = _MEASURE_ALL) -> HccnError:
+    return HccnError(REFUSED, "run %s cannot be resumed: %s" % (run_id, why), hint)
+
+
+def _last(state_dir: str, but: str) -> Optional[str]:
+    found = journals.last_started(state_dir, but)
+    return found.run_id if found else None
 
 
 def _measured_at(record: Mapping[str, Any], began: float) -> float:
@@ -270,17 +277,18 @@ def _measured_at(record: Mapping[str, Any], began: float) -> float:
         return began
 
 
-def measured_pairs(records: Sequence[Mapping[str, Any]], pairs: Sequence[Pair]) -> List[Pair]:
-    """Return the pairs that have a record."""
-    done = {str(record["id"]).split("/")[1] for record in records}
-    return [pair for pair in pairs if pair.id in done]
+def taken_over(records: Sequence[Mapping[str, Any]], pairs: Sequence[Pair]) -> Dict[Pair, Dict[str, Any]]:
+    """Return the record of each pair that was measured, by pair. The plan may have changed since then, so a pair is the same if its NPUs and their addresses
+    are, and its record gets the id and the round that it has in this plan. A pair with options of its own is measured again."""
+    planned = {(pair.source, pair.target): pair for pair in pairs if not pair.options}
+    found: Dict[Pair, Dict[str, Any]] = {}
+    for entry in records:
+        pair = planned.get((_endpoint(entry["source"]), _endpoint(entry["target"])))
+        if pair is not None:
+            run_id, _earlier_id, *rest = entry["id"].split("/")
+            found[pair] = {**entry, "id": "/".join((run_id, pair.id, *rest)), "context": {**entry["context"], "round": pair.round}}
+    return found
 
 
-def _last(state_dir: str, but: str) -> Optional[str]:
-    """Return the run that started last on this host, except ``but`` and confirmation runs."""
-    found: Dict[str, float] = {}
-    for name in journals.listed(state_dir):
-        snapshot = journals.readable(state_dir, name)
-        if name != but and not name.endswith(CONFIRMATION_SUFFIX) and snapshot is not None and "started_at" in snapshot.start:
-            found[name] = snapshot.start["started_at"]
-    return max(found, key=lambda name: found[name]) if found else None
+def _endpoint(side: Mapping[str, Any]) -> Endpoint:
+    return Endpoint(side["host"], side["device"], str(side.get("address")))

@@ -84,6 +84,8 @@ CAUSES: Mapping[str, Cause] = {
     "collective_slow": Cause(SLOW, "A collective over these hosts is slower than over other hosts, or than the floor.", _FABRIC),
     "collective_skipped": Cause(NOTE, "The collective was not run."),
     # The job itself.
+    "resume_refused": Cause(FAILED, "The run to resume cannot be resumed on some hosts, which were not measured.",
+                            "Run again without check_fabric_resume to measure all pairs"),
     "no_report": Cause(NOTE, "No report could be written.", "Enable the callback: callbacks_enabled = hccn.cluster.results in ansible.cfg"),
     "no_hosts": Cause(FAILED, "hccn_hosts matches no host of the inventory.", "ansible-inventory --graph"),
     "unknown_variable": Cause(FAILED, "A variable has a name like those of the collection, but the collection does not have it.", _VALIDATE),

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from ...module_utils._core.words import some
 from . import causes, reading
 from .finding import FABRIC, KINDS, Component, Device, Finding, finding, of_host, of_npus
 from .stages import NO_REASON, THE_RUN, of_unreachable
@@ -27,10 +28,11 @@ Explained = dict[str, set[str]]
 """The classes of each host that a finding already explains."""
 
 
-def of_verdict(result: Any, left_out: Any = (), perf_tool: bool = False) -> tuple[list[Finding], dict[str, str]]:
+def of_verdict(result: Any, left_out: Any = (), perf_tool: bool = False, starts: Mapping[str, Any] | None = None) -> tuple[list[Finding], dict[str, str]]:
     """Return the findings and the class of each host.
 
-    ``left_out``: what measurable_hosts excluded from the plan; ``perf_tool``: a tool of the host measures instead of hccn_tool.
+    ``left_out``: what measurable_hosts excluded from the plan; ``perf_tool``: a tool of the host measures instead of hccn_tool; ``starts``: what rdma_perf
+    returned on each host.
     """
     answer = reading.mapping(result)
     verdicts = {reading.text(verdict.get("host")): verdict for verdict in reading.mappings(answer.get("verdicts"))}
@@ -39,7 +41,7 @@ def of_verdict(result: Any, left_out: Any = (), perf_tool: bool = False) -> tupl
     if reading.is_true(answer.get("failed")) and not verdicts:
         return [finding("failed_task", THE_RUN, f"Diagnose the fabric: {reading.text(answer.get('msg')) or NO_REASON}", stage=STAGE)], {}
     explained: Explained = {}
-    found = _left_out(left_out, explained, perf_tool)
+    found = [*_left_out(left_out, explained, perf_tool), *_refused(starts or {}, explained)]
     for component in reading.mappings(answer.get("components")):
         found += _component(component, verdicts, explained)
     found += _problems(answer.get("problems"), explained)
@@ -64,6 +66,17 @@ def _left_out(entries: Any, explained: Explained, perf_tool: bool) -> list[Findi
         explained.setdefault(host, set()).add("busy" if busy else "not_measured" if code in ("tool_missing", "answer_not_understood") else "failed")
     return [finding(cause, of_npus(npus) if npus else of_host(host), message, [host], npus, stage=STAGE)
             for (host, cause, message), npus in groups.items()]
+
+
+def _refused(starts: Mapping[str, Any], explained: Explained) -> list[Finding]:
+    """Return one finding about the run for each reason why hosts do not resume the earlier run. It says nothing about the hosts."""
+    groups: dict[str, list[str]] = {}
+    for host, start in starts.items():
+        error = reading.mapping(reading.mapping(start).get("error"))
+        if error.get("code") == "resume_refused":
+            groups.setdefault(reading.text(error.get("message")) or NO_REASON, []).append(host)
+            explained.setdefault(host, set()).add("not_measured")
+    return [finding("resume_refused", THE_RUN, message, hosts, evidence=[f"On {some(hosts)}"], stage=STAGE) for message, hosts in groups.items()]
 
 
 def _component(component: Mapping[str, Any], verdicts: Mapping[str, Mapping[str, Any]], explained: Explained) -> list[Finding]:

@@ -109,7 +109,9 @@ def _add_fabric(run: RunFindings, hosts: Sequence[str], registered: Registered) 
     if not isinstance(verdict, Mapping):
         return
     by_perf_tool = _first(hosts, "check_fabric_tools", registered) is not None
-    found, classes = fabric.of_verdict(verdict, _first(hosts, "check_fabric_left_out", registered) or [], by_perf_tool)
+    # A confirmation run has replaced check_fabric_start.
+    starts = {host: registered(host, "check_fabric_first_start") or registered(host, "check_fabric_start") for host in hosts}
+    found, classes = fabric.of_verdict(verdict, _first(hosts, "check_fabric_left_out", registered) or [], by_perf_tool, starts)
     run.findings += found
     run.classes.update(classes)
 

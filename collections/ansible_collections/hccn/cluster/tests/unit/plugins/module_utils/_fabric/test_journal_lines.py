@@ -18,7 +18,7 @@ CASES = 600
 START = {
     "type": "start", "pid": 4711, "identity": "another boot/1", "pid_namespace": None, "locked": False, "started_at": 1767520800.0, "run_id": "r1",
     "host": "n1", "mark": "00112233445566778899aabbccddeeff", "guard": 4712, "guard_identity": "another boot/2", "devices": [0, 1], "pairs_total": 3,
-    "control": "127.0.0.1 port 18514", "tool": "roce_test", "plan_hash": "abc", "resumed": 0, "hccn_tool": "/usr/bin/hccn_tool"}
+    "control": "127.0.0.1 port 18514", "tool": "roce_test", "conditions_hash": "abc", "resumed": 0, "hccn_tool": "/usr/bin/hccn_tool"}
 OK = {
     "schema": "hccn.cluster/measurement/1", "id": "r1/p0001/forward/1", "kind": "rdma", "status": "ok", "tool": {"name": "ib_write_bw"}, "operation": "write",
     "measure": "bandwidth", "source": {"host": "n1", "device": 0, "address": "10.0.0.1"}, "target": {"host": "n2", "device": 0, "address": "10.0.0.2"},
@@ -87,11 +87,11 @@ def everything(folder):
         results.judged(looked, snapshot.records, fail_on)
     results.wait_for_all_hosts(folder, "r1", 0.0, False)
     progress.Counts("n1", 3, snapshot.records).as_body()
-    plan_hash = snapshot.start.get("plan_hash")
+    conditions_hash = snapshot.start.get("conditions_hash")
     try:
-        earlier = session.earlier_records(folder, session.LAST, "r9", plan_hash if isinstance(plan_hash, str) else "")
-        session.measured_pairs(earlier, [Pair("p0001", 1, 0, Endpoint("n1", 0, ""), Endpoint("n2", 0, ""))])
-    except journal.InputError:
+        earlier = session.earlier_records(folder, session.LAST, "r9", conditions_hash if isinstance(conditions_hash, str) else "")
+        session.taken_over(earlier, [Pair("p0001", 1, 0, Endpoint("n1", 0, ""), Endpoint("n2", 0, ""))])
+    except journal.HccnError:
         pass
     journal.prune(folder)
     repair.dismiss(folder)

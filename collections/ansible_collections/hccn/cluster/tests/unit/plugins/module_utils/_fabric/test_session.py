@@ -60,12 +60,14 @@ def test_a_packed_plan_has_the_same_result(params):
     assert session.perform({**params, "plan": pack(params["plan"])}, True) == wanted
 
 
-def test_a_packed_plan_has_the_same_hash(params):
-    """Otherwise a run could not resume one whose plan was passed in the other form."""
-    session.perform({**params, "plan": pack(params["plan"])}, False)
-    params["resume"], params["run_id"] = "r1", "r2"
+def test_resume_with_other_options_is_refused(params):
     session.perform(params, False)
-    assert journals.read(params["state_dir"], "r2").start["plan_hash"] == journals.read(params["state_dir"], "r1").start["plan_hash"]
+    session.perform({**params, "plan": pack(params["plan"]), "resume": "r1", "run_id": "r2"}, False)
+    with pytest.raises(HccnError) as raised:
+        session.perform({**params, "resume": "r1", "run_id": "r3", "size": "128K"}, False)
+    assert raised.value.as_dict() == {"code": "resume_refused", "message": "run r1 cannot be resumed: its options are not those of this run",
+                                      "hint": "omit resume to measure all pairs"}
+    assert not os.path.exists(journals.path_of(params["state_dir"], "r3"))
 
 
 def test_a_pair_can_have_its_own_options(params):
@@ -160,7 +162,8 @@ def test_a_detached_run_holds_the_lock_until_it_ends(params):
         session.perform({**params, "run_id": "r2"}, False)
     assert raised.value.code == "host_in_use"
     session.perform({**params, "state": "absent"}, False)
-    assert results.wait_for_host(*asked) == {"state": "idle", "measurements": []}
+    started = journals.read(params["state_dir"], "r1").start["started_at"]
+    assert results.wait_for_host(*asked) == {"state": "idle", "measurements": [], "last_run": {"run_id": "r1", "started_at": started}}
     assert results.wait_for_host(params["state_dir"] + "/none", 60.0) == {"state": "idle", "measurements": []}
 
 

@@ -30,4 +30,4 @@ def test_severities_that_decide_the_exit_status() -> None:
     assert of["degraded"] == ["conf_differs", "conf_problem", "driver_differs", "firmware_differs", "mtu_differs", "speed_differs"]
     assert of["unknown"] == ["answer_not_understood", "busy_host", "busy_npu", "not_measured"]
     assert of["note"] == ["collective_skipped", "no_report"]
-    assert len(of["failed"]) == 24
+    assert len(of["failed"]) == 25

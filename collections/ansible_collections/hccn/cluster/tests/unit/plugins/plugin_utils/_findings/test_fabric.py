@@ -74,6 +74,16 @@ def test_a_run_that_did_not_start_is_a_finding_of_its_host() -> None:
     assert summaries(found) == ["busy_host unknown host n2: the run did not begin on this host: another run measures here"]
 
 
+def test_refused_resume_is_a_finding_about_the_run() -> None:
+    message = "run r0 cannot be resumed: its options are not those of this run"
+    refused = {"failed": True, "msg": f"{message}: omit resume to measure all pairs", "error": {"code": "resume_refused", "message": message}}
+    results = dict.fromkeys(HOSTS, refused)
+    found, classes = of_verdict({**diagnose(HOSTS, results).as_dict(), "changed": False}, starts=results)
+    assert classes == {"n1": "not_measured", "n2": "not_measured", "n3": "not_measured", "n4": "not_measured"}
+    assert [line(one) for one in found] == [f"failed run: {message} -> Run again without check_fabric_resume to measure all pairs"]
+    assert (found[0].hosts, found[0].evidence) == (("n1", "n2", "n3", "n4"), ("On n1, n2, n3, n4",))
+
+
 def test_left_out_npus_explain_the_class_of_their_host() -> None:
     left_out = [{"host": "n3", "device": number, "code": "device_failed", "message": "Command execute failed!"} for number in (4, 5)]
     left_out += [{"host": "n2", "device": 7, "code": "device_busy", "message": "it is at work, pid 12"},
