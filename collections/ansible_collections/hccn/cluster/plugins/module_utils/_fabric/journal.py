@@ -24,6 +24,7 @@ from math import isfinite
 from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional
 
 from .._core.errors import HccnError, InputError
+from .._core.numbers import is_integer, is_number
 from .._core.record import STATUSES
 from .._core.samples import worth
 from .._device.host import MAX_DEVICE_ID
@@ -336,7 +337,7 @@ def _is_text(value: Any) -> bool:
 
 
 def _is_count(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < LARGEST
+    return is_integer(value) and 0 <= value < LARGEST
 
 
 def _is_pid(value: Any) -> bool:
@@ -348,7 +349,7 @@ def _is_device(value: Any) -> bool:
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < LARGEST and isfinite(value)
+    return is_number(value) and abs(value) < LARGEST and isfinite(value)
 
 
 _START: Mapping[str, Callable[[Any], bool]] = {

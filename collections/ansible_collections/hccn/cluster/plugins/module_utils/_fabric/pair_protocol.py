@@ -24,6 +24,7 @@ import time
 from typing import Any, Callable, Dict, List, Optional, Sequence
 
 from .._core.errors import HccnError
+from .._core.numbers import is_number
 from .._core.process import Child, Result
 from .._perf.roce_test_tool import ADDRESS_CHANGED
 from .host_state import IN_USE, SOURCE, TARGET, HostState, Outcome, SideError
@@ -214,7 +215,7 @@ class _Initiator:
 
 def slower_rate(own: Optional[float], reported: Any) -> Optional[float]:
     """Return the slower of the line rates of the two sides, None unless both are known. The reported one comes from the network."""
-    if own is None or isinstance(reported, bool) or not isinstance(reported, (int, float)) or not reported > 0:
+    if own is None or not is_number(reported) or not reported > 0:
         return None
     return min(own, float(reported))
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Dict, Iterable, List, Mapping, Optional, Set, Tuple
 
 from .._core.errors import InputError
-from .._core.numbers import is_count
+from .._core.numbers import is_count, is_integer
 from .._core.words import some
 from .._device.host import MAX_DEVICE_ID
 from .schedule import Schedule, Slot, ip_text, parse_schedule
@@ -226,11 +226,9 @@ def _options(pair: str, value: Any) -> Tuple[Tuple[str, int], ...]:
 
 def _whole(value: Any) -> Optional[int]:
     """Return an int, also if a template turned it into a string; None for other values."""
-    if isinstance(value, bool):
-        return None
-    if isinstance(value, int):
-        return value
-    return int(value) if isinstance(value, str) and is_count(value) else None
+    if isinstance(value, str) and is_count(value):
+        return int(value)
+    return value if is_integer(value) else None
 
 
 PACKED = "packed"

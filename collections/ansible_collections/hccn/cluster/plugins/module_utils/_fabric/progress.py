@@ -20,6 +20,7 @@ import time
 from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Sequence, Set
 
 from .._core.errors import HccnError
+from .._core.numbers import is_integer, is_number
 from .._core.samples import GBIT, MICROSECONDS, Worth, worth
 from . import journal as journals
 from .membership import Membership, interval_s
@@ -157,20 +158,20 @@ def read(state_dir: str, run_id: str) -> Optional[Body]:
     except (OSError, ValueError, RecursionError):
         return None
     written_at = found.pop("written_at", None) if isinstance(found, dict) else None
-    if isinstance(written_at, bool) or not isinstance(written_at, (int, float)) or not isinstance(found.get("over"), bool):
+    if not is_number(written_at) or not isinstance(found.get("over"), bool):
         return None  # written by another release
     return {**found, "age": round(max(0.0, time.monotonic() - written_at), 1)}
 
 
 def _is_count(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 40
+    return is_integer(value) and 0 <= value < 1 << 40
 
 
 def _checked_slowest(reported: Any) -> Optional[Body]:
     if not isinstance(reported, dict) or reported.get("unit") not in (GBIT, MICROSECONDS):
         return None
     value, endpoints = reported.get("value"), {side: str(reported.get(side))[:128] for side in ("source", "target")}
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < 1e12:
+    if not is_number(value) or not 0 < value < 1e12:
         return None
     return {"value": float("%.3g" % value), "unit": reported["unit"], **endpoints}
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ...module_utils._core.errors import InputError
+from ...module_utils._core.numbers import is_integer
 from ...module_utils._core.problems import Problem, as_dicts
 from ...module_utils._device import conf
 from ...module_utils._device.network_config import OPTIONS, settable
@@ -62,7 +63,7 @@ def _parsed(text: str) -> Any:
 def _entries(saved: Mapping[str, Any], key: str) -> list[dict[str, Any]]:
     entries = saved.get(key) or []
     if not isinstance(entries, Sequence) or isinstance(entries, str) or any(
-            not isinstance(entry, Mapping) or not _is_integer(entry.get("id")) for entry in entries):
+            not isinstance(entry, Mapping) or not is_integer(entry.get("id")) for entry in entries):
         raise InputError(f"{key} of the saved state is not a list of entries with id")
     return [dict(entry) for entry in entries]
 
@@ -72,16 +73,12 @@ def _is_option(option: str, value: Any) -> bool:
     if value is None:
         return True
     if option in _INTEGERS:
-        return _is_integer(value)
+        return is_integer(value)
     if option in _ROWS:
-        return isinstance(value, list) and all(_is_integer(one) for one in value)
+        return isinstance(value, list) and all(is_integer(one) for one in value)
     if option == "dscp_to_tc":
-        return isinstance(value, Mapping) and all(one is None or _is_integer(one) for one in value.values())
-    return isinstance(value, str) or option == "roce_port" and _is_integer(value)
-
-
-def _is_integer(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
+        return isinstance(value, Mapping) and all(one is None or is_integer(one) for one in value.values())
+    return isinstance(value, str) or option == "roce_port" and is_integer(value)
 
 
 def _network(entries: Sequence[Mapping[str, Any]]) -> tuple[list[dict[str, Any]], list[Problem], list[str]]:
