@@ -27,6 +27,7 @@ from .._core.errors import HccnError, InputError
 from .._core.numbers import is_integer, is_number
 from .._core.record import STATUSES
 from .._core.samples import worth
+from .._core.untrusted_text import json_object
 from .._device.host import MAX_DEVICE_ID
 from .locks import identity, is_journal_locked, is_out_of_sight, lock_journal, namespace
 from .plan import check_name
@@ -306,11 +307,8 @@ def parse_journal(text: bytes) -> Lines:
 
 def _checked_line(raw: bytes) -> Optional[Line]:
     """Return the line, None if it is malformed. A start that lost malformed fields has the key ``_LESS``."""
-    try:
-        line = json.loads(raw.decode("utf-8"))
-    except (ValueError, RecursionError):
-        return None
-    if not isinstance(line, dict):
+    line = json_object(raw)
+    if line is None:
         return None
     if line.get("type") == START:
         kept = _start(line)

@@ -29,6 +29,7 @@ from .._core.errors import HccnError, ParseError
 from .._core.locks import take
 from .._core.numbers import is_integer
 from .._core.record import utc
+from .._core.untrusted_text import json_object
 from .plan import check_name
 from .schedule import ip_text
 
@@ -176,10 +177,10 @@ def _locked(descriptor: int, seconds: float) -> bool:
 def _read(descriptor: int) -> Holder:
     """Return the holder that the file names, without fields that do not have the form that ``write_holder`` writes."""
     try:
-        fields = json.loads(os.pread(descriptor, _LONGEST, 0).decode())
-    except (OSError, ValueError, RecursionError):
+        text = os.pread(descriptor, _LONGEST, 0)
+    except OSError:
         return Holder()
-    return _checked(fields) if isinstance(fields, Mapping) else Holder()
+    return _checked(json_object(text) or {})
 
 
 def _checked(fields: Mapping[str, Any]) -> Holder:

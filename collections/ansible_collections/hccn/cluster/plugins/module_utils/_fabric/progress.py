@@ -22,6 +22,7 @@ from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Seque
 from .._core.errors import HccnError
 from .._core.numbers import is_integer, is_number
 from .._core.samples import GBIT, MICROSECONDS, Worth, worth
+from .._core.untrusted_text import json_object
 from . import journal as journals
 from .membership import Membership, interval_s
 from .pair_scheduler import PairScheduler
@@ -153,11 +154,11 @@ def started_path(path: str) -> str:
 def read(state_dir: str, run_id: str) -> Optional[Body]:
     """Return the summary with its ``age`` in seconds, None if this host is not a reporter of the run or has not written one yet."""
     try:
-        with open(path_of(state_dir, run_id), encoding="utf-8") as stream:
-            found = json.load(stream)
-    except (OSError, ValueError, RecursionError):
+        with open(path_of(state_dir, run_id), "rb") as stream:
+            found = json_object(stream.read()) or {}
+    except OSError:
         return None
-    written_at = found.pop("written_at", None) if isinstance(found, dict) else None
+    written_at = found.pop("written_at", None)
     if not is_number(written_at) or not isinstance(found.get("over"), bool):
         return None  # written by another release
     return {**found, "age": round(max(0.0, time.monotonic() - written_at), 1)}

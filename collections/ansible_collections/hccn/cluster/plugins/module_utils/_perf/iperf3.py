@@ -9,11 +9,11 @@ The server serves one client (``-1``) and exits, so it must not be probed by con
 
 from __future__ import annotations
 
-import json
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Tuple
 
 from .._core.errors import HccnError, InputError, ParseError
 from .._core.process import Result
+from .._core.untrusted_text import json_object
 from .._core.words import beginning
 from . import perftest_options
 from .host_server import KILLED_HINT, HostServer
@@ -139,11 +139,8 @@ def document_of(result: Result) -> Mapping[str, Any]:
                         "the other side may have crashed or hung")
     if result.rc < 0:
         raise HccnError("tool_killed", "iperf3 was ended by signal %d" % -result.rc, KILLED_HINT)
-    try:
-        document = json.loads(result.stdout)
-    except (ValueError, RecursionError):
-        document = None
-    if not isinstance(document, dict):
+    document = json_object(result.stdout)
+    if document is None:
         lines = (result.stderr or result.stdout).strip().splitlines() or ["no output"]
         raise HccnError("tool_failed", "iperf3 ended with status %d and no report: %s" % (result.rc, beginning(lines[0], 160)))
     message = document.get("error")

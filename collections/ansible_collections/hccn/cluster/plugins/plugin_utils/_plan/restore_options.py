@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -13,6 +12,7 @@ from typing import Any
 from ...module_utils._core.errors import InputError
 from ...module_utils._core.numbers import is_integer
 from ...module_utils._core.problems import Problem, as_dicts
+from ...module_utils._core.untrusted_text import json_object
 from ...module_utils._device import conf
 from ...module_utils._device.network_config import OPTIONS, settable
 from ...module_utils._device.network_items import canonical
@@ -32,7 +32,7 @@ def restore_options(saved: Any, settings: Sequence[Mapping[str, Any]] = (), devi
     ``{saved_at, network: config of device_network, tls: {enabled: ids, disabled: ids}, present: config of hccn_conf, absent: the same for keys that
     were not there, problems, missing: sentences about addresses that were changed but not saved}``.
     """
-    saved = _parsed(saved) if isinstance(saved, str) else saved
+    saved = json_object(saved) if isinstance(saved, str) else saved
     if not isinstance(saved, Mapping) or saved.get("schema") != SCHEMA:
         raise InputError(f"the saved state does not have the schema {SCHEMA}", "another version saved it, or it is another file")
     if not _TIME.fullmatch(str(saved.get("saved_at"))):
@@ -51,13 +51,6 @@ def restore_options(saved: Any, settings: Sequence[Mapping[str, Any]] = (), devi
         "problems": as_dicts([*problems, *unsettable]),
         "missing": missing,
     }
-
-
-def _parsed(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return None
 
 
 def _entries(saved: Mapping[str, Any], key: str) -> list[dict[str, Any]]:
