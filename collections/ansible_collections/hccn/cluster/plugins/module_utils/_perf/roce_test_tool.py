@@ -18,8 +18,8 @@ from .._core.numbers import count_of
 from .._core.process import Result
 from .._core.words import beginning
 from .._device.failures import BUSY, failure_of
-from .._device.parse_network import parse_address
 from .._device.hccn_tool import HccnTool
+from .._device.parse_network import parse_address
 from . import perftest_options, perftest_text
 from .perftest_options import Limit
 
