@@ -111,7 +111,7 @@ class Journal:
         return self._descriptor
 
     def start(self, **fields: Any) -> None:
-        """Write the first line; called by the process that works the run."""
+        """Write the first line; called by the process of the runner."""
         self._write({"type": START, "pid": os.getpid(), "identity": identity(os.getpid()), "pid_namespace": namespace(), "locked": self._locked,
                      "started_at": time.time(), **fields})
 
@@ -149,7 +149,7 @@ class Snapshot:
 
     @property
     def alive(self) -> bool:
-        """Return whether the process that works this run is alive, or cannot be proven dead. Journals of older versions contain only its id."""
+        """Return whether the runner of this run is alive, or cannot be proven dead. Journals of older versions contain only its id."""
         if not self.start or self.here:
             return bool(self.start)
         return is_journal_locked(self.path) if self.start.get("locked") else is_out_of_sight(self.start)

@@ -9,7 +9,7 @@ enter, so that none of them can hold it. It names the holder; its text counts on
 The run lock is an flock of the journal. A process id proves a run alive only in its own PID namespace, and each pod has one; the lock proves it everywhere on
 the host.
 
-Both locks are held by the process that works the run and are released with it, however it ends. Children and guard close the descriptors that they inherit.
+Both locks are held by the process of the runner and are released with it, however it ends. Children and guard close the descriptors that they inherit.
 """
 
 from __future__ import annotations

@@ -105,7 +105,7 @@ class Plan:
 
 
 def check_name(option: str, value: Any) -> str:
-    """A run or pair id: part of paths and record ids, so letters, digits, ``.``, ``_`` and ``-`` only. Raises InputError."""
+    """Return a run or pair id, which becomes part of paths and record ids: only letters, digits, ``.``, ``_`` and ``-``. Raises InputError."""
     if not isinstance(value, str) or _NAME.fullmatch(value) is None:
         raise InputError("%s %r is not a name of up to 64 letters, digits, '.', '_' and '-', starting with a letter or digit" % (option, value))
     return value
@@ -125,7 +125,7 @@ def parse_plan(data: Any, host: str, run_id: str) -> Plan:
     """
     check_name("run_id", run_id)
     if not is_plan(data):
-        raise InputError("plan is no pair plan: it needs rounds (a list) or a schedule, and hosts (a dictionary)",
+        raise InputError("plan is not a pair plan: it needs rounds (a list) or a schedule, and hosts (a dictionary)",
                          "make it with the filter hccn.cluster.pair_plan")
     if data.get("run_id") not in (None, run_id):
         raise InputError("plan belongs to the run %r, not to %r" % (data["run_id"], run_id))

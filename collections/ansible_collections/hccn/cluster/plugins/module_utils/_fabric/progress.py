@@ -216,7 +216,7 @@ class ProgressReporter:
     def take(self, channel: Channel, body: Body) -> None:
         """Take the report of another host, and answer it. Raises HccnError."""
         if self.aggregator is None:
-            channel.send({"type": "refused", "error": HccnError("peer_refused", "%s is no reporter" % self._plan.host).as_dict()})
+            channel.send({"type": "refused", "error": HccnError("peer_refused", "%s is not a reporter" % self._plan.host).as_dict()})
             return
         self.aggregator.take(body)
         if body.get("host") in self._membership.reporters(slow=True):

@@ -79,14 +79,14 @@ def _unexpected(error: Exception) -> Outcome:
     return Outcome(1, [], SideError(SOURCE, broken), (), time.time(), 0.0)
 
 
-def _not_worked(error: HccnError) -> Outcome:
+def _not_started(error: HccnError) -> Outcome:
     """Return the outcome of a pair that never started. A missing runner, or one of another run, is a failure of its host."""
     known = error.code in ("peer_unreachable", "wrong_run")
     return Outcome(1, [], SideError(TARGET, error) if known else error, (), time.time(), 0.0)
 
 
 class Runner:
-    """Works the part of one host in a run, and writes the results to the journal."""
+    """Runs the part of one host in a run, and writes the results to the journal."""
 
     def __init__(self, plan: Plan, tool: PairTool, settings: Settings, key: bytes, listener: Listener, journal: Journal, setup: RunSetup = RunSetup()) -> None:
         self._plan = plan
@@ -108,7 +108,7 @@ class Runner:
         self._reporter = ProgressReporter(plan, key, self._membership, self._scheduler, self._counts, aggregator)
 
     def run(self) -> None:
-        """Work the run in this process until the last line of the journal is written."""
+        """Run in this process until the last line of the journal is written."""
         try:
             self._run(lambda: None)
             self._reporter.end()
@@ -116,7 +116,7 @@ class Runner:
             self._listener.close()
 
     def run_detached(self, ready: Callable[[], None]) -> None:
-        """Work the run in a detached process. ``ready`` is called when the run has begun. Afterwards, a reporter waits for the reports of the others."""
+        """Run in a detached process. ``ready`` is called when the run has begun. Afterwards, a reporter waits for the reports of the others."""
         try:
             self._run(ready)
             self._reporter.end()
@@ -159,7 +159,7 @@ class Runner:
             self._over = True
             self._state.close()
         for pair in self._scheduler.open_initiated():
-            self._finish(pair, _not_worked(HccnError(
+            self._finish(pair, _not_started(HccnError(
                 "run_timeout", "the run ended after %.0f s, before pair %s was over" % (self._limit, pair.id), "raise pair_timeout")))
 
     def _by_slot(self) -> List[List[Pair]]:
@@ -203,7 +203,7 @@ class Runner:
         except HccnError as error:
             now = time.monotonic()
             if self._membership.call_failed(pair.target.host, pair, error, now, trial):
-                self._finish(pair, _not_worked(error))
+                self._finish(pair, _not_started(error))
             else:
                 backoff.failed(pair, now - began)
         else:
