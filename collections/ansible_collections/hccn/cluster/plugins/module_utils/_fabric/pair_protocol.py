@@ -156,7 +156,7 @@ class _Initiator:
         try:
             return self._tool.samples(result, self._pair.source.device)
         except HccnError as error:
-            raise SideError(SOURCE, error) if self._tool.of_one_end(error) else error from None
+            raise SideError(SOURCE, error) if self._tool.of_one_side(error) else error from None
 
     def _leave(self, error: Optional[HccnError]) -> None:
         """End the pair on both sides. A device that cannot be reset now is reset before the next test, or by the guard."""
@@ -335,7 +335,7 @@ class _Responder:
             if self._child is not None and not self._ended and self._child.poll():
                 error = self._server_failure()
                 if error is not None:
-                    self._fail(error, self._tool.of_one_end(error))
+                    self._fail(error, self._tool.of_one_side(error))
         raise HccnError("peer_silent", "the initiator sent nothing within the time of a pair")
 
     def _server_failure(self) -> Optional[HccnError]:

@@ -56,7 +56,7 @@ FAILURES: Tuple[Iperf3Failure, ...] = (
     Iperf3Failure("server has terminated", "peer_ended", _PEER_HINT),
     Iperf3Failure("client has terminated", "peer_ended", _PEER_HINT),
 )
-_OF_BOTH_ENDS = {failure.code for failure in FAILURES if not failure.here} | {"iperf3_timeout", "tool_failed", "no_traffic", "unexpected_output"}
+_OF_EITHER_SIDE = {failure.code for failure in FAILURES if not failure.here} | {"iperf3_timeout", "tool_failed", "no_traffic", "unexpected_output"}
 
 
 def validate(options: Options) -> None:
@@ -123,9 +123,9 @@ class Iperf3(HostServer):
         """Return True for a transient failure."""
         return error.code in ("connection_refused", "server_busy")
 
-    def of_one_end(self, error: HccnError) -> bool:
+    def of_one_side(self, error: HccnError) -> bool:
         """Return True if the cause of the failure is on the side that reports it, and not anywhere between the two."""
-        return error.code not in _OF_BOTH_ENDS
+        return error.code not in _OF_EITHER_SIDE
 
     def samples(self, result: Result, device: int = 0) -> List[Dict[str, object]]:
         """Return the samples of a finished client. Raises HccnError."""
