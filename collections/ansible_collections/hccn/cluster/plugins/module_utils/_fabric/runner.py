@@ -90,6 +90,7 @@ class Runner:
 
     def __init__(self, plan: Plan, tool: PairTool, settings: Settings, key: bytes, listener: Listener, journal: Journal, setup: RunSetup = RunSetup()) -> None:
         self._plan = plan
+        self._served = {pair.id: pair for pair in plan.pairs if pair.target.host == plan.host}
         self._setup = setup
         self._settings = settings
         self._state = HostState(plan, tool, settings, key, setup.device_context, setup.busy, setup.reporters)
@@ -270,11 +271,12 @@ class Runner:
             return  # closing the connection shows the initiator that this run is over
         self._membership.detach(body)
         if body.get("type") == "claim":
-            pair = next((pair for pair in self._plan.pairs if pair.id == body.get("pair") and pair.target.host == self._plan.host), None)
+            name = body.get("pair")
+            pair = self._served.get(name) if isinstance(name, str) else None
             if pair is None:
-                error = HccnError("peer_refused", "%s does not serve pair %s" % (self._plan.host, str(body.get("pair"))[:64]),
+                error = HccnError("peer_refused", "%s does not serve pair %s" % (self._plan.host, str(name)[:64]),
                                   "the hosts have different plans, or the device is not among its devices")
-                channel.send({"type": "refused", "error": self._setup.refused.get(str(body.get("pair")), error.as_dict()), "here": True})
+                channel.send({"type": "refused", "error": self._setup.refused.get(str(name), error.as_dict()), "here": True})
             else:
                 serve(self._state, channel, pair, body.get("trial") is True)
         elif body.get("type") == "ask" and isinstance(body.get("pairs"), list):
