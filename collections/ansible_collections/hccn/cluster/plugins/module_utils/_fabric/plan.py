@@ -131,7 +131,7 @@ def parse_plan(data: Any, host: str, run_id: str) -> Plan:
         raise InputError("plan belongs to the run %r, not to %r" % (data["run_id"], run_id))
     controls = {name: _control(name, value) for name, value in data["hosts"].items()}
     if host not in controls:
-        raise InputError("plan does not know the host %r" % host, "its hosts are %s" % some(sorted(controls)))
+        raise InputError("plan does not contain the host %r" % host, "its hosts are %s" % some(sorted(controls)))
     schedule = parse_schedule(data["schedule"], controls) if "schedule" in data else None
     scheduled = _scheduled(schedule, host) if schedule else []
     rounds, orders = (schedule.rounds, schedule.last) if schedule else (0, 0)

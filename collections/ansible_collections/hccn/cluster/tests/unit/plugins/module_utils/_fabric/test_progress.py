@@ -258,7 +258,7 @@ def test_a_slow_reporter_does_not_count_as_refusing(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("seconds, slow, refused", [(0.5, False, True), (2.0, True, False), (60.0, False, False)])
-def test_a_failed_call_that_outlasts_its_deadlines_is_not_held_against_the_reporter(tmp_path, monkeypatch, seconds, slow, refused):
+def test_a_failed_call_that_outlasts_its_deadlines_does_not_count_against_the_reporter(tmp_path, monkeypatch, seconds, slow, refused):
     """Otherwise a host that was suspended would call the reporter only at every tenth turn, and go on for half a minute after the end of the run."""
     clock = [0.0]
     monkeypatch.setattr(progress.time, "monotonic", lambda: clock[0])
@@ -278,7 +278,7 @@ def test_a_failed_call_that_outlasts_its_deadlines_is_not_held_against_the_repor
 
 
 @pytest.mark.parametrize("seconds, refused", [(9.0, False), (60.0, True)])
-def test_a_host_that_was_suspended_takes_refusals_for_the_end_of_the_run(tmp_path, monkeypatch, seconds, refused):
+def test_a_host_that_was_suspended_treats_refusals_as_the_end_of_the_run(tmp_path, monkeypatch, seconds, refused):
     """A host that was suspended before its first report would otherwise wait for the others until the meeting timeout."""
     clock = [0.0]
     monkeypatch.setattr(progress.time, "monotonic", lambda: clock[0])
