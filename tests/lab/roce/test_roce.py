@@ -106,7 +106,7 @@ def test_server_killed_during_a_run(four: list[Machine], ends: dict[str, RdmaDev
         told = test.server_tool.failure(server.result())
         assert (told.code, told.message) == ("tool_killed", "ib_write_bw was ended by signal 9")
         hung = test.client_tool.failure(client.result())
-    assert (hung.code, test.client_tool.of_one_end(hung)) == ("perftest_timeout", False)
+    assert (hung.code, test.client_tool.of_one_side(hung)) == ("perftest_timeout", False)
 
 
 @pytest.mark.parametrize("pair", ["old", "new"])
@@ -119,7 +119,7 @@ def test_client_killed_during_a_run(four: list[Machine], ends: dict[str, RdmaDev
         client.kill()
         assert test.client_tool.failure(client.result()).code == "tool_killed"
         told = test.server_tool.failure(server.result())
-    assert (told.code, test.server_tool.of_one_end(told)) == ("peer_ended", False)
+    assert (told.code, test.server_tool.of_one_side(told)) == ("peer_ended", False)
 
 
 def test_paused_machine(four: list[Machine], ends: dict[str, RdmaDevice]) -> None:

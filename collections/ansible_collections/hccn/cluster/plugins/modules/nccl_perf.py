@@ -351,8 +351,7 @@ output:
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.hccn.cluster.plugins.module_utils._perf import collective, collective_call
-from ansible_collections.hccn.cluster.plugins.module_utils._perf.nccl_tests_tool import NCCL_TESTS
-from ansible_collections.hccn.cluster.plugins.module_utils._perf.nccl_tests_tool import DATA_TYPES, OPERATIONS, REDUCTIONS, NcclOptions
+from ansible_collections.hccn.cluster.plugins.module_utils._perf.nccl_tests_tool import DATA_TYPES, NCCL_TESTS, OPERATIONS, REDUCTIONS, NcclOptions
 
 
 def argument_spec() -> dict:

@@ -19,6 +19,7 @@ from typing import Any, Dict, List, Mapping, Optional, Set, Tuple
 from urllib.parse import quote, urlencode, urlsplit
 
 from .._core.errors import HccnError, InputError
+from .._core.untrusted_text import json_object
 from .._core.words import beginning
 from . import kube_access
 
@@ -110,11 +111,8 @@ class Api:
             connection.close()
         if answer.status != 200:
             raise self._refused(answer.status, body, path)
-        try:
-            document = json.loads(body.decode("utf-8"))
-        except (ValueError, RecursionError):
-            document = None
-        if not isinstance(document, dict):
+        document = json_object(body)
+        if document is None:
             raise self._unexpected("did not answer %s with a JSON object" % path)
         return document, len(body)
 

@@ -20,6 +20,7 @@ from typing import Any, Dict, List, Mapping, Optional
 
 from .._core import process
 from .._core.errors import HccnError, InputError
+from .._core.untrusted_text import json_object
 from .._core.words import ending
 
 try:
@@ -90,12 +91,9 @@ def _credential(plugin: Mapping[str, Any], timeout: float) -> Dict[str, Any]:
     environment = {str(entry["name"]): str(entry["value"]) for entry in plugin.get("env") or ()}
     environment["KUBERNETES_EXEC_INFO"] = json.dumps({"apiVersion": api, "kind": "ExecCredential", "spec": {"interactive": False}})
     done = process.run([str(plugin.get("command", ""))] + [str(word) for word in plugin.get("args") or ()], timeout, environment)
-    try:
-        status = json.loads(done.stdout)["status"]
-        if done.rc == 0 and isinstance(status, dict):
-            return status
-    except (ValueError, KeyError, TypeError, RecursionError):
-        pass
+    status = (json_object(done.stdout) or {}).get("status")
+    if done.rc == 0 and isinstance(status, dict):
+        return status
     reason = ending(done.stderr.strip(), 200) or "rc %d" % done.rc
     raise HccnError("no_credential", "the credential plugin %s of the kubeconfig returned no credential: %s" % (done.argv[0], reason),
                     "log in as the plugin requires, and test it with kubectl get pods")

@@ -25,7 +25,6 @@ _FLOCK = re.compile(r"^\d+: FLOCK +\S+ +\S+ +(\d{1,10}) ([0-9a-f]{1,7}):([0-9a-f
 _MOUNT_ID = re.compile(r"^mnt_id:\s*(\d+)$", re.MULTILINE | re.ASCII)
 _MOUNT = re.compile(r"^(\d+) \d+ (\d{1,7}):(\d{1,7}) ", re.MULTILINE | re.ASCII)
 
-
 _PAUSE_SECONDS = 0.05
 
 

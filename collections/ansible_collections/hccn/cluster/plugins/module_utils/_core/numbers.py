@@ -1,16 +1,30 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""Parse numbers and sizes in the output of tools and in user input."""
+"""Check and parse numbers and sizes in the output of tools, in user input and in JSON."""
 
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING, Any, Union
 
 from .errors import InputError, ParseError
 
+if TYPE_CHECKING:
+    from typing_extensions import TypeGuard
+
 MOST_DIGITS = 20
 """Number of digits of the largest 64-bit counter."""
+
+
+def is_integer(value: Any) -> TypeGuard[int]:
+    """Return True for an int, but not for a bool, although bool is a subclass of int."""
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def is_number(value: Any) -> TypeGuard[Union[int, float]]:
+    """Return True for an int or a float, but not for a bool."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 def is_count(text: str) -> bool:

@@ -1,14 +1,24 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""Keep untrusted texts, which come from a host, a tool or an LLDP neighbour, away from template engines."""
+"""Parse untrusted texts, which come from a host, a tool, a server or an LLDP neighbour, and keep them away from template engines."""
 
 from __future__ import annotations
 
-from typing import Any, Callable, List, Tuple
+import json
+from typing import Any, Callable, Dict, List, Optional, Tuple, Union
 
 TEMPLATE_MARKS = ("{{", "{%", "{#")
 """Marks that start a template in Ansible and in inventories. A template can run code."""
+
+
+def json_object(text: Union[str, bytes]) -> Optional[Dict[str, Any]]:
+    """Return the JSON object in a text, None if it is not one. Bytes are UTF-8. json raises RecursionError for a text of many open brackets."""
+    try:
+        value = json.loads(text.decode("utf-8") if isinstance(text, bytes) else text)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
 
 
 def has_template(text: str) -> bool:

@@ -5,10 +5,10 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any, Dict, FrozenSet, Iterator, List, Mapping, NamedTuple, Sequence, Tuple
 
 from .._core.errors import InputError
+from .._core.untrusted_text import json_object
 from .._rank_table.local_comm_res import ENDPOINT_VERSION
 
 MAX_CLUSTERS = 16
@@ -38,11 +38,7 @@ class Cluster(NamedTuple):
     @property
     def limited(self) -> bool:
         """Return True if the limit of links applies: unless local_comm_res has version 1.3."""
-        try:
-            version = json.loads(self.local_comm_res).get("version")
-        except (ValueError, AttributeError, RecursionError):
-            return True
-        return str(version) != ENDPOINT_VERSION
+        return str((json_object(self.local_comm_res) or {}).get("version")) != ENDPOINT_VERSION
 
 
 class Call(NamedTuple):

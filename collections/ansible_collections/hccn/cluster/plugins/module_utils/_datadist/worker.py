@@ -19,6 +19,7 @@ from typing import Any, Dict, List, Mapping, Optional
 from .._core import procfs
 from .._core.detach import detach
 from .._core.errors import HccnError
+from .._core.untrusted_text import json_object
 from .endpoint import Endpoint
 
 _GRACE_S = 5
@@ -52,11 +53,10 @@ def write(path: str, content: Mapping[str, Any]) -> None:
 
 def read(path: str) -> Optional[Dict[str, Any]]:
     try:
-        with open(path, encoding="utf-8") as stream:
-            content = json.load(stream)
-    except (OSError, ValueError):
+        with open(path, "rb") as stream:
+            return json_object(stream.read())
+    except OSError:
         return None
-    return content if isinstance(content, dict) else None
 
 
 class Worker:

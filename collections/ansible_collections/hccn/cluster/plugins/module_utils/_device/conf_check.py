@@ -13,7 +13,7 @@ import ipaddress
 import re
 from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
-from .._core.numbers import is_count
+from .._core.numbers import is_count, is_integer
 from .._core.problems import Problem
 from .._core.words import beginning
 from . import conf
@@ -242,7 +242,7 @@ def predicted_text(text: str, config: Sequence[Mapping[str, Any]]) -> str:
     edits: Dict[Tuple[int, str], List[str]] = {}
     for entry in config:
         device = entry.get("id")
-        if isinstance(device, int) and not isinstance(device, bool):
+        if is_integer(device):
             values = _values(entry)
             edits.update({(device, key): [value] for key, value in values.items()})
             if _loses_gateway(text, device, values):

@@ -15,7 +15,7 @@ import stat
 from dataclasses import dataclass
 from typing import FrozenSet, List, Optional, Tuple
 
-from .._core.procfs import read_text, format_error
+from .._core.procfs import format_error, read_text
 
 _MAX_LINKS = 40
 """The limit of the kernel (MAXSYMLINKS, include/linux/namei.h)."""

@@ -10,9 +10,9 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence
 
 from .._core.errors import InputError
 from . import busy, conf_file, host, saved_state
-from .parse_950 import is_950_help
-from .npu_smi import NpuSmi
 from .hccn_tool import DRIVER_TOOLS, HccnTool, HccnTool950, find_program
+from .npu_smi import NpuSmi
+from .parse_950 import is_950_help
 
 FAIL_ON = ("any", "all", "none")
 

@@ -12,6 +12,7 @@ from typing import Any, Callable, Sequence, Tuple
 
 from .._core import process
 from .._core.errors import HccnError, InputError, ParseError
+from .._core.numbers import is_integer
 from .failures import BUSY, failure_of, set_failure_of
 from .parse_network import parse_ping
 
@@ -45,7 +46,7 @@ class HccnTool:
 
     def argv(self, device: int, *arguments: str) -> Tuple[str, ...]:
         """Return the command ``hccn_tool -i DEVICE ...``. Raises InputError unless ``device`` is an int, since the tool reads an empty or invalid id as 0."""
-        if not isinstance(device, int) or isinstance(device, bool) or device < 0:
+        if not is_integer(device) or device < 0:
             raise InputError("device id %r is not a whole number" % (device,))
         return (self.path, "-i", "%d" % device) + arguments
 

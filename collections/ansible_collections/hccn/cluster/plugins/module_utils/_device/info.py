@@ -12,7 +12,7 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence
 
 from .._core.errors import HccnError
 from .._core.words import npus
-from . import device_errors, read, read_950, device_session
+from . import device_errors, device_session, read, read_950
 
 
 def gather(params: Mapping[str, Any], check_mode: bool) -> Dict[str, Any]:

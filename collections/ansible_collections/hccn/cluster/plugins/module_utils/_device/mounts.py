@@ -14,7 +14,7 @@ from .._core.errors import HccnError, InputError
 from .._core.problems import Problem, as_dicts, fails
 from .._core.procfs import read_text
 from .._core.words import printable
-from . import cdi, conf_file, containers, container_files
+from . import cdi, conf_file, container_files, containers
 
 MAX_PIDS = 100
 """Maximum number of pids that are listed for a container, to keep the result small. All processes are counted."""

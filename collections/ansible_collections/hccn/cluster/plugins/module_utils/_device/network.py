@@ -15,12 +15,12 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence
 from .._core.errors import HccnError
 from . import conf, conf_file, device_session, network_config
 from .device_errors import failed, sentence
+from .device_session import Session
 from .failures import NOT_PERSISTED
+from .hccn_tool import HccnTool
 from .network_forecast import Forecast, forecast
 from .network_items import ADDRESS_GATEWAYS, Item, Values, items_of, wanted_part
 from .read import MAX_PARALLEL
-from .device_session import Session
-from .hccn_tool import HccnTool
 
 
 @dataclass

@@ -15,10 +15,10 @@ from typing import Any, Callable, Dict, List, NamedTuple, Sequence, Tuple
 from .._core.errors import HccnError
 from .._core.numbers import is_count
 from . import conf
+from .hccn_tool import HccnTool
 from .parse_network import UNSET_ADDRESSES, parse_address, parse_gateway, parse_netdetect
 from .parse_port import parse_mtu
 from .parse_qos import parse_dscp_to_tc, parse_pfc, parse_prio_tc, parse_roce_port, parse_shaping
-from .hccn_tool import HccnTool
 
 Values = Dict[str, Any]
 """Options of one device and their values; None for options that are not set."""

@@ -17,7 +17,6 @@ from .._core.errors import ParseError
 from .._core.numbers import count_of
 from .._core.words import beginning
 
-
 UNSET_ADDRESSES = ("0.0.0.0", "::")
 
 HEALTH_STATES = {

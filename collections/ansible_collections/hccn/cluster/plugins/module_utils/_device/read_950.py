@@ -12,10 +12,10 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Callable, Dict, List, Mapping, Sequence, Tuple
 
 from .._core.errors import HccnError
+from .hccn_tool import HccnTool
 from .parse_950 import DevicePort, LinkChanges950, PortInfo, Speed, parse_counters, parse_device_ports, parse_link_changes, parse_port_info, parse_speed, \
     parse_ub_connect
 from .read import MAX_PARALLEL, QUERIES, SmiReader, failure_entry
-from .hccn_tool import HccnTool
 
 
 def _speed(found: Sequence[Speed]) -> Dict[str, Any]:

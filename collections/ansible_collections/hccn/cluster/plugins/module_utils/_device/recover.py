@@ -15,9 +15,9 @@ from typing import Any, Dict, List, Optional, Sequence
 from .._core.errors import HccnError
 from .._core.problems import Problem
 from . import conf
+from .device_session import Session
 from .parse_network import UNSET_ADDRESSES
 from .read import MAX_PARALLEL, TOPIC_OF_KEY, TlsReader, read_plain
-from .device_session import Session
 
 TIMEOUT = 120.0
 """Timeout for one device in seconds. Recorded runs took 3 to 12 s, and a device that is not ready takes longer."""

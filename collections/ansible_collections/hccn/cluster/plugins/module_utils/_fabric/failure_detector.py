@@ -60,9 +60,6 @@ class FailureDetector:
             known[partner] = order
             self._suspended = None
 
-    def is_suspended(self, name: str) -> bool:
-        return name in self.suspended()
-
     def suspended(self) -> FrozenSet[str]:
         """Return the suspended names. They are determined by the strength of the evidence: those without any success first, then those with most strikes."""
         if self._suspended is None:

@@ -24,8 +24,10 @@ from math import isfinite
 from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional
 
 from .._core.errors import HccnError, InputError
+from .._core.numbers import is_integer, is_number
 from .._core.record import STATUSES
 from .._core.samples import worth
+from .._core.untrusted_text import json_object
 from .._device.host import MAX_DEVICE_ID
 from .locks import identity, is_journal_locked, is_out_of_sight, lock_journal, namespace
 from .plan import check_name
@@ -113,7 +115,7 @@ class Journal:
         return self._descriptor
 
     def start(self, **fields: Any) -> None:
-        """Write the first line; called by the process that works the run."""
+        """Write the first line; called by the process of the runner."""
         self._write({"type": START, "pid": os.getpid(), "identity": identity(os.getpid()), "pid_namespace": namespace(), "locked": self._locked,
                      "started_at": time.time(), **fields})
 
@@ -151,7 +153,7 @@ class Snapshot:
 
     @property
     def alive(self) -> bool:
-        """Return whether the process that works this run is alive, or cannot be proven dead. Journals of older versions contain only its id."""
+        """Return whether the runner of this run is alive, or cannot be proven dead. Journals of older versions contain only its id."""
         if not self.start or self.here:
             return bool(self.start)
         return is_journal_locked(self.path) if self.start.get("locked") else is_out_of_sight(self.start)
@@ -332,11 +334,8 @@ def parse_journal(text: bytes) -> Lines:
 
 def _checked_line(raw: bytes) -> Optional[Line]:
     """Return the line, None if it is malformed. A start that lost malformed fields has the key ``_LESS``."""
-    try:
-        line = json.loads(raw.decode("utf-8"))
-    except (ValueError, RecursionError):
-        return None
-    if not isinstance(line, dict):
+    line = json_object(raw)
+    if line is None:
         return None
     if line.get("type") == START:
         kept = _start(line)
@@ -363,7 +362,7 @@ def _is_text(value: Any) -> bool:
 
 
 def _is_count(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < LARGEST
+    return is_integer(value) and 0 <= value < LARGEST
 
 
 def _is_pid(value: Any) -> bool:
@@ -375,7 +374,7 @@ def _is_device(value: Any) -> bool:
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < LARGEST and isfinite(value)
+    return is_number(value) and abs(value) < LARGEST and isfinite(value)
 
 
 _START: Mapping[str, Callable[[Any], bool]] = {

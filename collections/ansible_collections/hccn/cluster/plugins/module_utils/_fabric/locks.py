@@ -9,7 +9,7 @@ enter, so that none of them can hold it. It names the holder; its text counts on
 The run lock is an flock of the journal. A process id proves a run alive only in its own PID namespace, and each pod has one; the lock proves it everywhere on
 the host.
 
-Both locks are held by the process that works the run and are released with it, however it ends. Children and guard close the descriptors that they inherit.
+Both locks are held by the process of the runner and are released with it, however it ends. Children and guard close the descriptors that they inherit.
 """
 
 from __future__ import annotations
@@ -21,13 +21,15 @@ import os
 import pwd
 import re
 import stat
-import time
 from dataclasses import dataclass
 from typing import Any, Dict, Mapping, Optional
 
 from .._core import procfs
 from .._core.errors import HccnError, ParseError
+from .._core.locks import take
+from .._core.numbers import is_integer
 from .._core.record import utc
+from .._core.untrusted_text import json_object
 from .plan import check_name
 from .schedule import ip_text
 
@@ -38,7 +40,6 @@ IN_USE = "host_in_use"
 
 TRY_SECONDS = 1.0
 """How long a run that starts tries to take the lock: a process that checks whether the lock is free holds a shared lock for a moment."""
-_PAUSE_SECONDS = 0.05
 _LONGEST = 4096
 _ANCESTORS = 32
 _USER = re.compile(r"[A-Za-z0-9_.@$-]{1,64}")
@@ -167,26 +168,19 @@ def _unusable(path: str, error: OSError) -> HccnError:
 
 def _locked(descriptor: int, seconds: float) -> bool:
     """Take the lock within ``seconds``. Return True also on a file system without locks."""
-    end = time.monotonic() + seconds
-    while True:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return True
-        except OSError as error:
-            if error.errno not in _HELD:
-                return True
-        if time.monotonic() >= end:
-            return False
-        time.sleep(_PAUSE_SECONDS)
+    try:
+        return take(descriptor, seconds)
+    except OSError as error:
+        return error.errno not in _HELD
 
 
 def _read(descriptor: int) -> Holder:
     """Return the holder that the file names, without fields that do not have the form that ``write_holder`` writes."""
     try:
-        fields = json.loads(os.pread(descriptor, _LONGEST, 0).decode())
-    except (OSError, ValueError, RecursionError):
+        text = os.pread(descriptor, _LONGEST, 0)
+    except OSError:
         return Holder()
-    return _checked(fields) if isinstance(fields, Mapping) else Holder()
+    return _checked(json_object(text) or {})
 
 
 def _checked(fields: Mapping[str, Any]) -> Holder:
@@ -195,7 +189,7 @@ def _checked(fields: Mapping[str, Any]) -> Holder:
         run_id: Optional[str] = check_name("run_id", fields.get("run_id"))
     except HccnError:
         run_id = None
-    return Holder(run_id, pid if isinstance(pid, int) and not isinstance(pid, bool) and 0 < pid < 1 << 32 else None, _matching(_USER, fields.get("user")),
+    return Holder(run_id, pid if is_integer(pid) and 0 < pid < 1 << 32 else None, _matching(_USER, fields.get("user")),
                   ip_text(controller) if isinstance(controller, str) else None, _matching(_TIMESTAMP, fields.get("since")))
 
 

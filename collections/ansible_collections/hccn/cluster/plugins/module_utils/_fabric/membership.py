@@ -165,7 +165,7 @@ class Membership:
     def is_late(self, now: float) -> bool:
         """Return whether all runners had their time to appear."""
         started = self._all_started_at
-        return now > self._meet_by or (started is not None and now - started > self._silent_s) or self.is_forsaken()
+        return now > self._meet_by or (started is not None and now - started > self._silent_s) or self.is_refused_by_all_reporters()
 
     def knows_all_started(self) -> bool:
         return self._all_started_at is not None
@@ -364,7 +364,7 @@ class Membership:
         with self._lock:
             return [host for host, reporter in self._reporters.items() if slow or not reporter.slow]
 
-    def is_forsaken(self) -> bool:
+    def is_refused_by_all_reporters(self) -> bool:
         """Return True if every reporter that was present now refuses connections: the run ended while this host was suspended."""
         with self._lock:
             return bool(self._reporters) and all((reporter.refusals or 0) >= REFUSALS for reporter in self._reporters.values())

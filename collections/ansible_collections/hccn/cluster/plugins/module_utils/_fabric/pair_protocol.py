@@ -24,6 +24,7 @@ import time
 from typing import Any, Callable, Dict, List, Optional, Sequence
 
 from .._core.errors import HccnError
+from .._core.numbers import is_number
 from .._core.process import Child, Result
 from .._perf.roce_test_tool import ADDRESS_CHANGED
 from .host_state import IN_USE, SOURCE, TARGET, HostState, Outcome, SideError
@@ -155,7 +156,7 @@ class _Initiator:
         try:
             return self._tool.samples(result, self._pair.source.device)
         except HccnError as error:
-            raise SideError(SOURCE, error) if self._tool.of_one_end(error) else error from None
+            raise SideError(SOURCE, error) if self._tool.of_one_side(error) else error from None
 
     def _leave(self, error: Optional[HccnError]) -> None:
         """End the pair on both sides. A device that cannot be reset now is reset before the next test, or by the guard."""
@@ -214,7 +215,7 @@ class _Initiator:
 
 def slower_rate(own: Optional[float], reported: Any) -> Optional[float]:
     """Return the slower of the line rates of the two sides, None unless both are known. The reported one comes from the network."""
-    if own is None or isinstance(reported, bool) or not isinstance(reported, (int, float)) or not reported > 0:
+    if own is None or not is_number(reported) or not reported > 0:
         return None
     return min(own, float(reported))
 
@@ -334,7 +335,7 @@ class _Responder:
             if self._child is not None and not self._ended and self._child.poll():
                 error = self._server_failure()
                 if error is not None:
-                    self._fail(error, self._tool.of_one_end(error))
+                    self._fail(error, self._tool.of_one_side(error))
         raise HccnError("peer_silent", "the initiator sent nothing within the time of a pair")
 
     def _server_failure(self) -> Optional[HccnError]:

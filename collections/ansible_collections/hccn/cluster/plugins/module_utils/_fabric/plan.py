@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Dict, Iterable, List, Mapping, Optional, Set, Tuple
 
 from .._core.errors import InputError
-from .._core.numbers import is_count
+from .._core.numbers import is_count, is_integer
 from .._core.words import some
 from .._device.host import MAX_DEVICE_ID
 from .schedule import Schedule, Slot, ip_text, parse_schedule
@@ -105,7 +105,7 @@ class Plan:
 
 
 def check_name(option: str, value: Any) -> str:
-    """A run or pair id: part of paths and record ids, so letters, digits, ``.``, ``_`` and ``-`` only. Raises InputError."""
+    """Return a run or pair id, which becomes part of paths and record ids: only letters, digits, ``.``, ``_`` and ``-``. Raises InputError."""
     if not isinstance(value, str) or _NAME.fullmatch(value) is None:
         raise InputError("%s %r is not a name of up to 64 letters, digits, '.', '_' and '-', starting with a letter or digit" % (option, value))
     return value
@@ -125,13 +125,13 @@ def parse_plan(data: Any, host: str, run_id: str) -> Plan:
     """
     check_name("run_id", run_id)
     if not is_plan(data):
-        raise InputError("plan is no pair plan: it needs rounds (a list) or a schedule, and hosts (a dictionary)",
+        raise InputError("plan is not a pair plan: it needs rounds (a list) or a schedule, and hosts (a dictionary)",
                          "make it with the filter hccn.cluster.pair_plan")
     if data.get("run_id") not in (None, run_id):
         raise InputError("plan belongs to the run %r, not to %r" % (data["run_id"], run_id))
     controls = {name: _control(name, value) for name, value in data["hosts"].items()}
     if host not in controls:
-        raise InputError("plan does not know the host %r" % host, "its hosts are %s" % some(sorted(controls)))
+        raise InputError("plan does not contain the host %r" % host, "its hosts are %s" % some(sorted(controls)))
     schedule = parse_schedule(data["schedule"], controls) if "schedule" in data else None
     scheduled = _scheduled(schedule, host) if schedule else []
     rounds, orders = (schedule.rounds, schedule.last) if schedule else (0, 0)
@@ -226,11 +226,9 @@ def _options(pair: str, value: Any) -> Tuple[Tuple[str, int], ...]:
 
 def _whole(value: Any) -> Optional[int]:
     """Return an int, also if a template turned it into a string; None for other values."""
-    if isinstance(value, bool):
-        return None
-    if isinstance(value, int):
-        return value
-    return int(value) if isinstance(value, str) and is_count(value) else None
+    if isinstance(value, str) and is_count(value):
+        return int(value)
+    return value if is_integer(value) else None
 
 
 PACKED = "packed"

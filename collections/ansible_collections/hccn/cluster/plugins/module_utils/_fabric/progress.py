@@ -20,7 +20,9 @@ import time
 from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Sequence, Set
 
 from .._core.errors import HccnError
+from .._core.numbers import is_integer, is_number
 from .._core.samples import GBIT, MICROSECONDS, Worth, worth
+from .._core.untrusted_text import json_object
 from . import journal as journals
 from .membership import Membership, interval_s
 from .pair_scheduler import PairScheduler
@@ -152,25 +154,25 @@ def started_path(path: str) -> str:
 def read(state_dir: str, run_id: str) -> Optional[Body]:
     """Return the summary with its ``age`` in seconds, None if this host is not a reporter of the run or has not written one yet."""
     try:
-        with open(path_of(state_dir, run_id), encoding="utf-8") as stream:
-            found = json.load(stream)
-    except (OSError, ValueError, RecursionError):
+        with open(path_of(state_dir, run_id), "rb") as stream:
+            found = json_object(stream.read()) or {}
+    except OSError:
         return None
-    written_at = found.pop("written_at", None) if isinstance(found, dict) else None
-    if isinstance(written_at, bool) or not isinstance(written_at, (int, float)) or not isinstance(found.get("over"), bool):
+    written_at = found.pop("written_at", None)
+    if not is_number(written_at) or not isinstance(found.get("over"), bool):
         return None  # written by another release
     return {**found, "age": round(max(0.0, time.monotonic() - written_at), 1)}
 
 
 def _is_count(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 40
+    return is_integer(value) and 0 <= value < 1 << 40
 
 
 def _checked_slowest(reported: Any) -> Optional[Body]:
     if not isinstance(reported, dict) or reported.get("unit") not in (GBIT, MICROSECONDS):
         return None
     value, endpoints = reported.get("value"), {side: str(reported.get(side))[:128] for side in ("source", "target")}
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < 1e12:
+    if not is_number(value) or not 0 < value < 1e12:
         return None
     return {"value": float("%.3g" % value), "unit": reported["unit"], **endpoints}
 
@@ -214,7 +216,7 @@ class ProgressReporter:
     def take(self, channel: Channel, body: Body) -> None:
         """Take the report of another host, and answer it. Raises HccnError."""
         if self.aggregator is None:
-            channel.send({"type": "refused", "error": HccnError("peer_refused", "%s is no reporter" % self._plan.host).as_dict()})
+            channel.send({"type": "refused", "error": HccnError("peer_refused", "%s is not a reporter" % self._plan.host).as_dict()})
             return
         self.aggregator.take(body)
         if body.get("host") in self._membership.reporters(slow=True):

@@ -14,8 +14,8 @@ from .._core.errors import HccnError
 from .._core.guard import kill_marked
 from .._device import host
 from .._device.busy import processes_by_device
-from .._device.npu_smi import NpuSmi
 from .._device.hccn_tool import HccnTool
+from .._device.npu_smi import NpuSmi
 from .._perf import governor
 from .._perf.roce_test_tool import Options, RoceTest
 from . import journal as journals

@@ -13,14 +13,14 @@ from typing import Any, Dict, Mapping, Optional, Sequence, Tuple, Union
 
 from .._core import process
 from .._core.errors import HccnError, InputError
-from .._device.host import expand
+from .._core.numbers import parse_size
 from .._device.hccn_tool import DRIVER_TOOLS, HccnTool, find_program
+from .._device.host import expand
 from .._perf import iperf3, packages, preflight
 from .._perf.iperf3 import Iperf3
 from .._perf.perftest import Perftest
 from .._perf.perftest_options import ALL_SIZES, Options
 from .._perf.roce_test_tool import RoceTest
-from .._core.numbers import parse_size
 from .failure_detector import deadline
 from .plan import Plan, parse_plan, unpack
 

@@ -79,17 +79,18 @@ def _unexpected(error: Exception) -> Outcome:
     return Outcome(1, [], SideError(SOURCE, broken), (), time.time(), 0.0)
 
 
-def _not_worked(error: HccnError) -> Outcome:
+def _not_started(error: HccnError) -> Outcome:
     """Return the outcome of a pair that never started. A missing runner, or one of another run, is a failure of its host."""
     known = error.code in ("peer_unreachable", "wrong_run")
     return Outcome(1, [], SideError(TARGET, error) if known else error, (), time.time(), 0.0)
 
 
 class Runner:
-    """Works the part of one host in a run, and writes the results to the journal."""
+    """Runs the part of one host in a run, and writes the results to the journal."""
 
     def __init__(self, plan: Plan, tool: PairTool, settings: Settings, key: bytes, listener: Listener, journal: Journal, setup: RunSetup = RunSetup()) -> None:
         self._plan = plan
+        self._served = {pair.id: pair for pair in plan.pairs if pair.target.host == plan.host}
         self._setup = setup
         self._settings = settings
         self._state = HostState(plan, tool, settings, key, setup.device_context, setup.busy, setup.reporters)
@@ -108,7 +109,7 @@ class Runner:
         self._reporter = ProgressReporter(plan, key, self._membership, self._scheduler, self._counts, aggregator)
 
     def run(self) -> None:
-        """Work the run in this process until the last line of the journal is written."""
+        """Run in this process until the last line of the journal is written."""
         try:
             self._run(lambda: None)
             self._reporter.end()
@@ -116,7 +117,7 @@ class Runner:
             self._listener.close()
 
     def run_detached(self, ready: Callable[[], None]) -> None:
-        """Work the run in a detached process. ``ready`` is called when the run has begun. Afterwards, a reporter waits for the reports of the others."""
+        """Run in a detached process. ``ready`` is called when the run has begun. Afterwards, a reporter waits for the reports of the others."""
         try:
             self._run(ready)
             self._reporter.end()
@@ -159,7 +160,7 @@ class Runner:
             self._over = True
             self._state.close()
         for pair in self._scheduler.open_initiated():
-            self._finish(pair, _not_worked(HccnError(
+            self._finish(pair, _not_started(HccnError(
                 "run_timeout", "the run ended after %.0f s, before pair %s was over" % (self._limit, pair.id), "raise pair_timeout")))
 
     def _by_slot(self) -> List[List[Pair]]:
@@ -203,7 +204,7 @@ class Runner:
         except HccnError as error:
             now = time.monotonic()
             if self._membership.call_failed(pair.target.host, pair, error, now, trial):
-                self._finish(pair, _not_worked(error))
+                self._finish(pair, _not_started(error))
             else:
                 backoff.failed(pair, now - began)
         else:
@@ -270,11 +271,12 @@ class Runner:
             return  # closing the connection shows the initiator that this run is over
         self._membership.detach(body)
         if body.get("type") == "claim":
-            pair = next((pair for pair in self._plan.pairs if pair.id == body.get("pair") and pair.target.host == self._plan.host), None)
+            name = body.get("pair")
+            pair = self._served.get(name) if isinstance(name, str) else None
             if pair is None:
-                error = HccnError("peer_refused", "%s does not serve pair %s" % (self._plan.host, str(body.get("pair"))[:64]),
+                error = HccnError("peer_refused", "%s does not serve pair %s" % (self._plan.host, str(name)[:64]),
                                   "the hosts have different plans, or the device is not among its devices")
-                channel.send({"type": "refused", "error": self._setup.refused.get(str(body.get("pair")), error.as_dict()), "here": True})
+                channel.send({"type": "refused", "error": self._setup.refused.get(str(name), error.as_dict()), "here": True})
             else:
                 serve(self._state, channel, pair, body.get("trial") is True)
         elif body.get("type") == "ask" and isinstance(body.get("pairs"), list):

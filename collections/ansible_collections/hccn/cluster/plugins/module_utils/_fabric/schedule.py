@@ -16,7 +16,7 @@ from functools import lru_cache
 from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
 from .._core.errors import InputError
-from .._core.numbers import is_count
+from .._core.numbers import is_count, is_integer
 from .._device.host import MAX_DEVICE_ID
 from .round_robin import Devices, Halves, Hosts, Leaves, Meeting, RoundRobin
 
@@ -113,7 +113,7 @@ def _wrong(problem: str) -> InputError:
 def _whole(data: Mapping[str, Any], key: str, low: int, high: Optional[int], default: Optional[int] = None) -> int:
     value = data.get(key, default)
     value = int(value) if isinstance(value, str) and is_count(value) else value
-    if isinstance(value, bool) or not isinstance(value, int) or value < low or (high is not None and value > high):
+    if not is_integer(value) or value < low or (high is not None and value > high):
         raise _wrong("has %r for %s, which is not a number from %d%s" % (value, key, low, "" if high is None else " to %d" % high))
     return value
 

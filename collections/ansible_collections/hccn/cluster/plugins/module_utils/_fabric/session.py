@@ -43,7 +43,7 @@ def perform(params: Params, check_mode: bool) -> Dict[str, Any]:
 
 
 def run_pairs(request: RunRequest, check_mode: bool) -> Dict[str, Any]:
-    """Work this host's part of the plan, in this process or detached. Raises HccnError if it could not start."""
+    """Measure this host's part of the plan, in this process or detached. Raises HccnError if it could not start."""
     tool = request.tool.make(request.plan)
     for changes in {pair.options for pair in request.plan.pairs}:
         tool.varied(dict(changes))

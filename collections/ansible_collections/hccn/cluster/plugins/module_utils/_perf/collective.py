@@ -15,16 +15,14 @@ from typing import Any, Dict, Optional, Sequence, Tuple
 from .._core import process
 from .._core.errors import HccnError, InputError
 from .._core.guard import Guard
+from .._core.numbers import parse_size
 from .._core.record import record, utc
 from . import collective_hosts, mpirun
-from .collective_hosts import PROBE_SECONDS, NotPlaced
+from .collective_hosts import PROBE_SECONDS, NotPlaced, Placed
 from .collective_plan import KNOWN_HOSTS, VERSION_SECONDS, Plan, Request, find_launcher, find_program, plan, validate
 from .collective_tool import FinishedRun, Judged
-from .._core.numbers import parse_size
-from .tool_output import tail
-from .collective_hosts import Placed
 from .ranks import Suspects
-
+from .tool_output import tail
 
 GRACE_SECONDS = 15
 """Time between the limit of the launcher and its kill, in which it ends the ranks on all hosts."""

@@ -6,19 +6,17 @@
 from __future__ import annotations
 
 import time
-from typing import Callable, Dict, Mapping, NamedTuple, Optional, Sequence, Tuple
-from typing import List
+from typing import Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from .._core import process
 from .._core.errors import HccnError
+from .._core.numbers import is_count
 from .._core.words import some
 from . import mpirun, ranks, ssh_login
 from .collective_tool import Tool
-from .tool_output import CONSEQUENCES
 from .ranks import Suspects
 from .ssh_login import Login
-from .._core.numbers import is_count
-
+from .tool_output import CONSEQUENCES
 
 WANTED_LIMIT = 65535
 LIMITS = ("ulimit -n", "net.core.somaxconn", "net.ipv4.tcp_max_syn_backlog")

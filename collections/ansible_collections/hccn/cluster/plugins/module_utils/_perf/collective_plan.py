@@ -12,8 +12,7 @@ from typing import Any, Dict, Mapping, Optional, Sequence, Tuple
 from .._core import process
 from .._core.errors import HccnError, InputError
 from . import mpirun, ssh_login
-from .collective_tool import CollectiveOptions
-from .collective_tool import Tool
+from .collective_tool import CollectiveOptions, Tool
 from .hccl_test_tool import HCCL_TEST
 from .ssh_login import Login
 

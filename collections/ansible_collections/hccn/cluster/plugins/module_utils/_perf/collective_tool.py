@@ -9,8 +9,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from typing import Any, Dict, List, Mapping, Optional, Tuple
 
-from .._core.errors import HccnError
-from .._core.errors import InputError
+from .._core.errors import HccnError, InputError
 
 
 @dataclass(frozen=True)

@@ -10,24 +10,19 @@ a failed collective and a wrong result all exit with 0, and a row contains ``suc
 from __future__ import annotations
 
 import math
+import os
 import re
 from dataclasses import dataclass
-from typing import Any, Dict, List, Optional, Sequence, Tuple
-import os
-from typing import Mapping
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from .._core.errors import HccnError, InputError
-from .._core.numbers import count_of
+from .._core.numbers import count_of, parse_size
 from .._core.words import beginning
-from .hccl_errors import find_errors
-from .tool_output import CONSEQUENCES, timed_out_error
-from .collective_tool import CollectiveOptions, check_numbers
-from .._core.numbers import parse_size
-from .tool_output import incomplete, rounded
 from .._device import busy
 from .._device.npu_smi import NpuSmi
-from .collective_tool import FinishedRun, Judged, Tool
-
+from .collective_tool import CollectiveOptions, FinishedRun, Judged, Tool, check_numbers
+from .hccl_errors import find_errors
+from .tool_output import CONSEQUENCES, incomplete, rounded, timed_out_error
 
 REDUCING = ("all_reduce", "reduce_scatter", "reduce_scatterv", "reduce")
 """The operations that use ``-o``; the others print a warning for it."""

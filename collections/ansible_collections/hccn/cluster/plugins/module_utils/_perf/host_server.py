@@ -9,7 +9,6 @@ from typing import Optional, Tuple
 
 from . import listening
 
-
 KILLED_HINT = "find out what ended it on that host: see dmesg (out of memory) and the process manager of the host"
 
 

@@ -9,11 +9,11 @@ The server serves one client (``-1``) and exits, so it must not be probed by con
 
 from __future__ import annotations
 
-import json
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Tuple
 
 from .._core.errors import HccnError, InputError, ParseError
 from .._core.process import Result
+from .._core.untrusted_text import json_object
 from .._core.words import beginning
 from . import perftest_options
 from .host_server import KILLED_HINT, HostServer
@@ -56,7 +56,7 @@ FAILURES: Tuple[Iperf3Failure, ...] = (
     Iperf3Failure("server has terminated", "peer_ended", _PEER_HINT),
     Iperf3Failure("client has terminated", "peer_ended", _PEER_HINT),
 )
-_OF_BOTH_ENDS = {failure.code for failure in FAILURES if not failure.here} | {"iperf3_timeout", "tool_failed", "no_traffic", "unexpected_output"}
+_OF_EITHER_SIDE = {failure.code for failure in FAILURES if not failure.here} | {"iperf3_timeout", "tool_failed", "no_traffic", "unexpected_output"}
 
 
 def validate(options: Options) -> None:
@@ -123,9 +123,9 @@ class Iperf3(HostServer):
         """Return True for a transient failure."""
         return error.code in ("connection_refused", "server_busy")
 
-    def of_one_end(self, error: HccnError) -> bool:
+    def of_one_side(self, error: HccnError) -> bool:
         """Return True if the cause of the failure is on the side that reports it, and not anywhere between the two."""
-        return error.code not in _OF_BOTH_ENDS
+        return error.code not in _OF_EITHER_SIDE
 
     def samples(self, result: Result, device: int = 0) -> List[Dict[str, object]]:
         """Return the samples of a finished client. Raises HccnError."""
@@ -139,11 +139,8 @@ def document_of(result: Result) -> Mapping[str, Any]:
                         "the other side may have crashed or hung")
     if result.rc < 0:
         raise HccnError("tool_killed", "iperf3 was ended by signal %d" % -result.rc, KILLED_HINT)
-    try:
-        document = json.loads(result.stdout)
-    except (ValueError, RecursionError):
-        document = None
-    if not isinstance(document, dict):
+    document = json_object(result.stdout)
+    if document is None:
         lines = (result.stderr or result.stdout).strip().splitlines() or ["no output"]
         raise HccnError("tool_failed", "iperf3 ended with status %d and no report: %s" % (result.rc, beginning(lines[0], 160)))
     message = document.get("error")

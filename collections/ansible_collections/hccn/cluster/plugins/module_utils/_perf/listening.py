@@ -36,14 +36,24 @@ _Address = Union[ipaddress.IPv4Address, ipaddress.IPv6Address]
 _SOCKET = re.compile(r"socket:\[(\d+)\]")
 
 
+def _rows(table: str, port: int) -> Iterator[List[str]]:
+    """Yield the fields of the sockets that listen on ``port``, from the text of ``/proc/net/tcp`` or ``tcp6``."""
+    for words in map(str.split, table.splitlines()[1:]):
+        if len(words) > 9 and words[3] == LISTEN and int(words[1].rpartition(":")[2], 16) == port:
+            yield words
+
+
 def listening(table: str, port: int) -> Set[int]:
     """Return the inodes of the sockets that listen on ``port``, from the text of ``/proc/net/tcp`` or ``tcp6``."""
-    found = set()
-    for line in table.splitlines()[1:]:
-        words = line.split()
-        if len(words) > 9 and words[3] == LISTEN and int(words[1].rpartition(":")[2], 16) == port:
-            found.add(int(words[9]))
-    return found
+    return {int(words[9]) for words in _rows(table, port)}
+
+
+def _text(path: str) -> str:
+    try:
+        with open(path, encoding="ascii", errors="replace") as table:
+            return table.read()
+    except OSError:
+        return ""
 
 
 class Listener(NamedTuple):
@@ -60,7 +70,7 @@ class Listener(NamedTuple):
 
 def listeners(address: str, port: int, proc: str = "/proc") -> List[Listener]:
     """Return the listeners that occupy ``address`` and ``port`` in this network namespace."""
-    owners = {inode: uid for name in ("tcp", "tcp6") for inode, uid in _in_the_way("%s/self/net/%s" % (proc, name), address, port)}
+    owners = {inode: uid for name in ("tcp", "tcp6") for inode, uid in _occupants("%s/self/net/%s" % (proc, name), address, port)}
     found = []
     for pid in procfs.pids(proc) if owners else ():
         for inode in _sockets(pid, proc) & set(owners):
@@ -68,19 +78,13 @@ def listeners(address: str, port: int, proc: str = "/proc") -> List[Listener]:
     return found + [Listener(None, None, _user(uid)) for uid in sorted(set(owners.values()))]
 
 
-def _in_the_way(path: str, address: str, port: int) -> Iterator[Tuple[int, int]]:
+def _occupants(path: str, address: str, port: int) -> Iterator[Tuple[int, int]]:
     """Yield inode and user id of the sockets in a table that listen on the port at this address or at the wildcard address."""
-    try:
-        with open(path, encoding="ascii", errors="replace") as table:
-            lines = table.read().splitlines()[1:]
-    except OSError:
-        return
     wanted = ipaddress.ip_address(address.partition("%")[0])
-    for words in map(str.split, lines):
-        if len(words) > 9 and words[3] == LISTEN and int(words[1].rpartition(":")[2], 16) == port:
-            bound = _address(words[1].rpartition(":")[0])
-            if wanted == bound or wanted.is_unspecified or bound.is_unspecified:
-                yield int(words[9]), int(words[7])
+    for words in _rows(_text(path), port):
+        bound = _address(words[1].rpartition(":")[0])
+        if wanted == bound or wanted.is_unspecified or bound.is_unspecified:
+            yield int(words[9]), int(words[7])
 
 
 def _address(text: str) -> _Address:
@@ -118,7 +122,7 @@ def _listening(pid: int, port: int, proc: str) -> Iterator[Set[int]]:
     same_namespace = proc == "/proc" and _namespace(proc, "self") == _namespace(proc, str(pid))
     for family, name in ((socket.AF_INET, "tcp"), (socket.AF_INET6, "tcp6")):
         inodes = by_netlink(family, port) if same_namespace else None
-        yield _by_table("%s/%d/net/%s" % (proc, pid, name), port) if inodes is None else inodes
+        yield listening(_text("%s/%d/net/%s" % (proc, pid, name)), port) if inodes is None else inodes
 
 
 def _namespace(proc: str, pid: str) -> str:
@@ -126,14 +130,6 @@ def _namespace(proc: str, pid: str) -> str:
         return os.readlink(os.path.join(proc, pid, "ns/net"))
     except OSError:
         return pid
-
-
-def _by_table(path: str, port: int) -> Set[int]:
-    try:
-        with open(path, encoding="ascii", errors="replace") as table:
-            return listening(table.read(), port)
-    except OSError:
-        return set()
 
 
 def by_netlink(family: int, port: int) -> Optional[Set[int]]:

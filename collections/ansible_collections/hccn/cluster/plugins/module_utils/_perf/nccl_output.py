@@ -10,15 +10,14 @@ padded text, NaN is "nan"; a crash truncates the file.
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import dataclass, field
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
-import json
 
 from .._core.errors import HccnError
 from .._core.numbers import count_of
 from .nccl_errors import find_errors
-
 
 _LABELS = ("redop", "root")
 _MEASURED = 4

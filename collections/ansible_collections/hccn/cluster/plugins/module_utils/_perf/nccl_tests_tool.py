@@ -10,22 +10,18 @@ after the last size, so a log with a summary is complete.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Any, Dict, List, Optional, Sequence
 import os
-from typing import Mapping
+from dataclasses import dataclass
+from typing import Any, Dict, List, Mapping, Optional, Sequence
 
 from .._core.errors import HccnError, InputError
+from .._core.numbers import parse_size
 from .._core.words import beginning
-from .tool_output import CONSEQUENCES, timed_out_error
+from . import nccl_output, nvidia_smi
+from .collective_tool import CollectiveOptions, FinishedRun, Judged, Tool, check_numbers
 from .nccl_errors import EXITS, find_errors
 from .nccl_output import Measured, NcclReport, NcclRow
-from .collective_tool import CollectiveOptions, check_numbers
-from .._core.numbers import parse_size
-from .tool_output import incomplete, rounded
-from . import nccl_output, nvidia_smi
-from .collective_tool import FinishedRun, Judged, Tool
-
+from .tool_output import CONSEQUENCES, incomplete, rounded, timed_out_error
 
 OPERATIONS = ("all_reduce", "all_gather", "broadcast", "reduce", "reduce_scatter", "alltoall", "alltoallv", "gather", "scatter", "sendrecv", "hypercube")
 REDUCING = ("all_reduce", "reduce", "reduce_scatter")

@@ -33,7 +33,7 @@ LIMITS: Tuple[Limit, ...] = (
 )
 """Tested with 4.5 and 25.01, which accept but misinterpret values of -m and --tclass outside of these limits. The limit of a day is of this collection."""
 
-_OF_BOTH_ENDS = perftest_text.OF_BOTH_ENDS | {perftest_report.TIMEOUT, perftest_report.OPTIONS_DIFFER, "no_rows", "no_traffic"}
+_OF_EITHER_SIDE = perftest_text.OF_EITHER_SIDE | {perftest_report.TIMEOUT, perftest_report.OPTIONS_DIFFER, "no_rows", "no_traffic"}
 
 
 def validate(options: Options) -> None:
@@ -100,9 +100,9 @@ class Perftest(HostServer):
         """Return True for a transient failure."""
         return error.code in (perftest_text.CONNECTION_REFUSED, "clock_not_measured")
 
-    def of_one_end(self, error: HccnError) -> bool:
+    def of_one_side(self, error: HccnError) -> bool:
         """Return True if the cause of the failure is on the side that reports it, and not anywhere between the two."""
-        return error.code not in _OF_BOTH_ENDS
+        return error.code not in _OF_EITHER_SIDE
 
     def samples(self, result: Result, device: int) -> List[Dict[str, object]]:
         """Return the samples of a client that finished on ``device``. Raises HccnError."""

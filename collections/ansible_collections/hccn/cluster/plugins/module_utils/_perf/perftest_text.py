@@ -73,7 +73,7 @@ FAILURES: Tuple[Failure, ...] = (
     Failure("should be between", "bad_option", "this version of perftest does not accept one of the values", here=True),
     Failure("Parser function exited with Error", "bad_option", "this version of perftest does not accept one of the options", here=True),
 )
-OF_BOTH_ENDS = frozenset(failure.code for failure in FAILURES if not failure.here)
+OF_EITHER_SIDE = frozenset(failure.code for failure in FAILURES if not failure.here)
 """Codes of failures whose cause may be on either side, or between them."""
 
 # The formats of releases up to 25.07, of 25.10, and from 26.01 on. Each contains the number of enum ibv_wc_status.

@@ -16,11 +16,9 @@ from .._core.problems import Problem
 from .._device.rdma_checks import read_memlock
 from .._device.rdma_sysfs import RdmaPort, read_ports
 from . import iperf3, mpirun, packages, perftest_report
-from .perftest_options import MEASURES, OPERATIONS, Options
-from .rdma_device import blockers, find_device
 from .perftest import BASE_PORT, Perftest, validate
-from .rdma_device import RdmaDevice
-
+from .perftest_options import MEASURES, OPERATIONS, Options
+from .rdma_device import RdmaDevice, blockers, find_device
 
 PERFTEST_PROGRAMS = tuple(Options(operation, measure).program for operation in OPERATIONS for measure in MEASURES)
 MPI_PROGRAMS = ("mpirun", "mpirun.mpich", "mpirun.openmpi")

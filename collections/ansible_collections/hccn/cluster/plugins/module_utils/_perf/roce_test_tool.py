@@ -18,8 +18,8 @@ from .._core.numbers import count_of
 from .._core.process import Result
 from .._core.words import beginning
 from .._device.failures import BUSY, failure_of
-from .._device.parse_network import parse_address
 from .._device.hccn_tool import HccnTool
+from .._device.parse_network import parse_address
 from . import perftest_options, perftest_text
 from .perftest_options import Limit
 
@@ -45,7 +45,7 @@ DEVICE_ERROR = 3
 ADDRESS_CHANGED = "address_changed"
 """Error code of a device whose address another run changed in the meantime. It is not a failure of the link."""
 _GENERIC = ("tool_failed", "device_failed")
-_OF_BOTH_ENDS = perftest_text.OF_BOTH_ENDS | {"roce_test_timeout", "roce_test_failed", "no_rows", "no_traffic"}
+_OF_EITHER_SIDE = perftest_text.OF_EITHER_SIDE | {"roce_test_timeout", "roce_test_failed", "no_rows", "no_traffic"}
 
 
 def validate(options: Options) -> None:
@@ -195,9 +195,9 @@ class RoceTest:
         """Return True for a transient failure: a server that does not listen yet, or a busy tool."""
         return error.code in (perftest_text.CONNECTION_REFUSED, BUSY)
 
-    def of_one_end(self, error: HccnError) -> bool:
+    def of_one_side(self, error: HccnError) -> bool:
         """Return True if the cause of the failure is on the side that reports it, and not anywhere between the two."""
-        return error.code not in _OF_BOTH_ENDS
+        return error.code not in _OF_EITHER_SIDE
 
     def samples(self, result: Result, device: int = 0) -> List[Dict[str, object]]:
         """Return the samples of a client that finished on ``device``. Raises HccnError."""

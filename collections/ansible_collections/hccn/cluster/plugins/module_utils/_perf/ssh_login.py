@@ -19,8 +19,8 @@ from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 from .._core import process
 from .._core.errors import HccnError
 from .._core.words import beginning
-from .tool_output import LAUNCH, PASSWORDLESS_HINT, Known, known, search
 from .mpirun import MPICH
+from .tool_output import LAUNCH, PASSWORDLESS_HINT, Known, known, search
 
 CONNECT_SECONDS = 5
 ANSWER_SECONDS = 5

@@ -9,11 +9,9 @@ Lines of several ranks may be printed without a line break in between, so every 
 from __future__ import annotations
 
 import re
-from typing import Dict, List, NamedTuple, Pattern, Sequence
-from typing import Optional
+from typing import Dict, List, NamedTuple, Optional, Pattern, Sequence
 
 from .._core.errors import HccnError
-
 
 LINE_LIMIT = 300
 """Characters of a line of output that a message contains."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import socket
 from typing import Any, List, Mapping, Optional, Tuple
 
-from .._core.numbers import is_count
+from .._core.numbers import is_count, is_integer
 
 MAX_NUMBER = 0xFFFFFFFF
 """HCCL reads numbers as unsigned 32 bit (hcomm sal.cc, SalStrToULong)."""
@@ -31,7 +31,7 @@ def text_of(fields: Mapping[str, Any], key: str) -> Optional[str]:
     value = fields.get(key)
     if isinstance(value, str):
         return value
-    return str(value) if isinstance(value, int) and not isinstance(value, bool) else None
+    return str(value) if is_integer(value) else None
 
 
 def number_of(fields: Mapping[str, Any], key: str) -> Optional[int]:

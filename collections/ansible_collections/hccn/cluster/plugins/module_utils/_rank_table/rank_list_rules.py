@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Tuple
 
-from .._core.numbers import is_count
+from .._core.numbers import is_count, is_integer
 from .json_fields import NOTHING, entries, packed, text_of
 from .model import COMPLETED
 from .rule import Rule, Violation, duplicates, missing_keys, not_objects, not_strings, shortened
@@ -59,7 +59,7 @@ class RankListTable(NamedTuple):
 
 def integer(fields: Mapping[str, Any], key: str) -> Optional[int]:
     value = fields.get(key)
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
+    return value if is_integer(value) else None
 
 
 def _level(where: str, fields: Mapping[str, Any]) -> LevelEntry:

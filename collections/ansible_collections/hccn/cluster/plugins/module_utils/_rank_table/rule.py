@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import Any, Callable, Dict, Iterable, Iterator, Mapping, NamedTuple, Optional, Sequence, Tuple
 
+from .._core.numbers import is_number
+
 _MAX_REPR = 60
 _STRINGS = {str}
 
@@ -33,10 +35,6 @@ def shortened(value: Any) -> str:
     """Return the repr of a value of the document, truncated if it is long."""
     text = repr(value)
     return text if len(text) <= _MAX_REPR else text[:_MAX_REPR] + "..."
-
-
-def is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 def only_strings(fields: Mapping[str, Any]) -> bool:

@@ -16,7 +16,7 @@ from typing import Any
 
 from ...module_utils._core.errors import InputError
 
-FAILOVER, SWITCHBACK = "failover", "switchback"
+FAILOVER = "failover"
 SWITCH_ACTION = "hccn.cluster.clusterd_nic_switch"
 MAY_HAVE_BEGUN = ("failed", "unknown")
 """Values of ``status`` of clusterd_nic_switch after which it is unknown whether the NPUs were switched."""

@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from ...module_utils._core.numbers import is_number
 from ...module_utils._core.samples import GBIT, MICROSECONDS, typical
 
 GBYTE = "GB/s"
@@ -172,11 +173,6 @@ def endpoint_of(end: Any) -> Endpoint | None:
     host = fields.get("host") or fields.get("address")
     device = fields.get("device")
     return Endpoint(str(host), device if isinstance(device, (int, str)) else None) if host else None
-
-
-def is_number(value: Any) -> bool:
-    """Return True for an int or a float, but not for a bool."""
-    return type(value) in (int, float)
 
 
 def _mapping(value: Any) -> Record:

@@ -10,8 +10,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from ...module_utils._core.numbers import is_number
 from .._plan.plan_record import PlanRecord
-from .pair_results import FAILED, GBYTE, OK, PAIR_KINDS, Endpoint, Metric, PairResult, Record, is_number, matrix_rows, pair_results
+from .pair_results import FAILED, GBYTE, OK, PAIR_KINDS, Endpoint, Metric, PairResult, Record, matrix_rows, pair_results
 from .format import encoded
 from .reader import Run
 

@@ -5,13 +5,14 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ...module_utils._core.errors import InputError
+from ...module_utils._core.numbers import is_integer
 from ...module_utils._core.problems import Problem, as_dicts
+from ...module_utils._core.untrusted_text import json_object
 from ...module_utils._device import conf
 from ...module_utils._device.network_config import OPTIONS, settable
 from ...module_utils._device.network_items import canonical
@@ -31,7 +32,7 @@ def restore_options(saved: Any, settings: Sequence[Mapping[str, Any]] = (), devi
     ``{saved_at, network: config of device_network, tls: {enabled: ids, disabled: ids}, present: config of hccn_conf, absent: the same for keys that
     were not there, problems, missing: sentences about addresses that were changed but not saved}``.
     """
-    saved = _parsed(saved) if isinstance(saved, str) else saved
+    saved = json_object(saved) if isinstance(saved, str) else saved
     if not isinstance(saved, Mapping) or saved.get("schema") != SCHEMA:
         raise InputError(f"the saved state does not have the schema {SCHEMA}", "another version saved it, or it is another file")
     if not _TIME.fullmatch(str(saved.get("saved_at"))):
@@ -52,17 +53,10 @@ def restore_options(saved: Any, settings: Sequence[Mapping[str, Any]] = (), devi
     }
 
 
-def _parsed(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-
-
 def _entries(saved: Mapping[str, Any], key: str) -> list[dict[str, Any]]:
     entries = saved.get(key) or []
     if not isinstance(entries, Sequence) or isinstance(entries, str) or any(
-            not isinstance(entry, Mapping) or not _is_integer(entry.get("id")) for entry in entries):
+            not isinstance(entry, Mapping) or not is_integer(entry.get("id")) for entry in entries):
         raise InputError(f"{key} of the saved state is not a list of entries with id")
     return [dict(entry) for entry in entries]
 
@@ -72,16 +66,12 @@ def _is_option(option: str, value: Any) -> bool:
     if value is None:
         return True
     if option in _INTEGERS:
-        return _is_integer(value)
+        return is_integer(value)
     if option in _ROWS:
-        return isinstance(value, list) and all(_is_integer(one) for one in value)
+        return isinstance(value, list) and all(is_integer(one) for one in value)
     if option == "dscp_to_tc":
-        return isinstance(value, Mapping) and all(one is None or _is_integer(one) for one in value.values())
-    return isinstance(value, str) or option == "roce_port" and _is_integer(value)
-
-
-def _is_integer(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
+        return isinstance(value, Mapping) and all(one is None or is_integer(one) for one in value.values())
+    return isinstance(value, str) or option == "roce_port" and is_integer(value)
 
 
 def _network(entries: Sequence[Mapping[str, Any]]) -> tuple[list[dict[str, Any]], list[Problem], list[str]]:

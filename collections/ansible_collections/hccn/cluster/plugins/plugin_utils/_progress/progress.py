@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from ...module_utils._core.numbers import is_number
 from ...module_utils._core.words import LONGEST_TEXT, SHOWN, printable, some
 
 NOT_UNDERSTOOD = "its answer does not have the format of rdma_perf_info"
@@ -61,7 +62,7 @@ def _fabric(fabric: Any) -> dict[str, Any] | None:
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value < _LARGEST
+    return is_number(value) and 0 <= value < _LARGEST
 
 
 def extent(plan: Mapping[str, Any]) -> Extent:

@@ -7,8 +7,7 @@ from typing import Any
 import yaml
 
 from ansible_collections.hccn.cluster.plugins.doc_fragments._collective import ModuleDocFragment
-from ansible_collections.hccn.cluster.plugins.module_utils._perf.nccl_tests_tool import NCCL_TESTS
-from ansible_collections.hccn.cluster.plugins.module_utils._perf.nccl_tests_tool import NcclOptions
+from ansible_collections.hccn.cluster.plugins.module_utils._perf.nccl_tests_tool import NCCL_TESTS, NcclOptions
 from ansible_collections.hccn.cluster.plugins.modules import nccl_perf
 
 

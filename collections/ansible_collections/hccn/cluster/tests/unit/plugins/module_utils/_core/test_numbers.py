@@ -1,10 +1,16 @@
-"""Test texts that are numbers, and texts that only resemble numbers."""
+"""Test values and texts that are numbers, and those that only resemble numbers."""
 
 from __future__ import annotations
 
 import pytest
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import InputError, ParseError
-from ansible_collections.hccn.cluster.plugins.module_utils._core.numbers import count_of, is_count, parse_size
+from ansible_collections.hccn.cluster.plugins.module_utils._core.numbers import count_of, is_count, is_integer, is_number, parse_size
+
+
+@pytest.mark.parametrize("value, integer, number", [
+    (0, True, True), (-7, True, True), (1.5, False, True), (float("nan"), False, True), (True, False, False), ("7", False, False), (None, False, False)])
+def test_numbers_of_json(value, integer, number):
+    assert (is_integer(value), is_number(value)) == (integer, number)
 
 
 @pytest.mark.parametrize("text", ["0", "007", "18446744073709551615"])

@@ -2,7 +2,14 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.hccn.cluster.plugins.module_utils._core.untrusted_text import has_template, without_templates
+from ansible_collections.hccn.cluster.plugins.module_utils._core.untrusted_text import has_template, json_object, without_templates
+
+
+@pytest.mark.parametrize("text, value", [
+    ('{"a": 1}', {"a": 1}), (b'{"a": "\xc3\xa9"}', {"a": "\u00e9"}), ("[1]", None), ("null", None), ("", None), ("{", None), (b"\xff", None),
+    ("{}".encode("utf-16"), None), ("[" * 100000, None), ('{"a":' * 100000, None)])
+def test_json_object(text, value):
+    assert json_object(text) == value
 
 
 @pytest.mark.parametrize("text, found", [

@@ -538,7 +538,7 @@ def test_set_device_is_changed_even_if_not_persisted(npus):
     assert ([error["code"] for error in refused["errors"]], refused["changed"], refused["after"]) == (
         ["conf_not_persisted"], True, {"enabled": False, "persistent": True})
     back = set_tls("enabled")["devices"][1]
-    assert (back["errors"], back["changed"], back["after"]) == ([], True, {"enabled": True, "persistent": True}), "the file says so already"
+    assert (back["errors"], back["changed"], back["after"]) == ([], True, {"enabled": True, "persistent": True}), "the file has this value already"
 
 
 POD = "0::/kubepods/burstable/pod12345678-1234-1234-1234-123456789abc/%s\n" % ("a" * 64)

@@ -42,7 +42,7 @@ port_link: link
 ======================== UB DLPHY INFO ==========================
 fec_err: 0x10
 """
-SAID = {"-dev_info": DEV_INFO, "-ub_connect": CONNECT, "-speed": SPEED, "-stat": STAT, "-link_stat": CHANGES, "-port_info": PORT_INFO}
+OUTPUTS = {"-dev_info": DEV_INFO, "-ub_connect": CONNECT, "-speed": SPEED, "-stat": STAT, "-link_stat": CHANGES, "-port_info": PORT_INFO}
 HELP_950 = "Usage\n        hccn_tool -mode -cmd -npu_info [-options]\n"
 
 
@@ -53,7 +53,7 @@ class Npu:
 
     def __call__(self, argv, timeout):
         self.calls.append(" ".join(argv))
-        rc, stdout, stderr = self.fails.get(argv[2], (0, SAID.get(argv[2], ""), ""))
+        rc, stdout, stderr = self.fails.get(argv[2], (0, OUTPUTS.get(argv[2], ""), ""))
         return Result(tuple(argv), rc, stdout, stderr, False, 0.0, 0.1)
 
 
@@ -79,7 +79,7 @@ def test_single_card_has_no_ports():
 
 
 def test_port_that_is_down_has_no_speed(npu, monkeypatch):
-    monkeypatch.setitem(SAID, "-speed", SAID["-speed"].replace("200 G", "unknown"))
+    monkeypatch.setitem(OUTPUTS, "-speed", OUTPUTS["-speed"].replace("200 G", "unknown"))
     assert read_npu(npu, "speed")["ports"][0]["speed"] == {"mbit_s": None, "lanes": "X2", "lanes_capable": "X4", "status": "degraded"}
 
 
@@ -130,7 +130,7 @@ def test_port_topics_fail_without_the_list_of_ports(npu):
 
 
 def test_port_number_on_two_dies_keeps_the_link_of_dev_info(npu, monkeypatch):
-    monkeypatch.setitem(SAID, "-dev_info", DEV_INFO.replace("| 1       | 5 ", "| 1       | 4 "))
+    monkeypatch.setitem(OUTPUTS, "-dev_info", DEV_INFO.replace("| 1       | 5 ", "| 1       | 4 "))
     assert [(port["udie"], port["link"]) for port in read_npu(npu, "link", "speed")["ports"] if "udie" in port] == [(0, "up"), (1, "down")]
 
 

@@ -61,7 +61,7 @@ def test_the_backoff_of_a_partner_grows_with_its_failures(clock, failures, secon
     assert backoff.ready(lost("n1")) == [ONE]
 
 
-@pytest.mark.parametrize("seconds", [3.0, 60.0])  # a call ends within 3 s; in the longer one this host stood still
+@pytest.mark.parametrize("seconds", [3.0, 60.0])  # a call ends within 3 s; this host was suspended during the longer one
 def test_slow_failed_calls_delay_the_next_call(clock, seconds):
     backoff = Backoff([ONE, TWO], clock)
     backoff.failed(ONE, seconds)

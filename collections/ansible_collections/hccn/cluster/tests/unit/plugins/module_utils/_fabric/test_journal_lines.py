@@ -128,7 +128,7 @@ def test_no_mutated_line_breaks_a_later_call(tmp_path, acted):
         found = journal.read(folder, "r1")
         kept += len(found.records)
         everything(folder)
-    assert kept > CASES, "what is sound counts"
+    assert kept > CASES, "valid records are kept"
 
 
 def test_repair_uses_the_valid_fields_of_a_start(folder, acted):

@@ -121,7 +121,7 @@ def test_a_process_that_checks_the_lock_does_not_prevent_a_run(folder, monkeypat
             os.close(asked)
         real(0)
 
-    monkeypatch.setattr(locks.time, "sleep", sleep)
+    monkeypatch.setattr(time, "sleep", sleep)
     HostLock.take(folder, "r2").close()
     assert len(naps) == 2
 

@@ -84,11 +84,11 @@ def changed(**places):
 
 
 @pytest.mark.parametrize("plan, message", [
-    ([], "plan is no pair plan: it needs rounds (a list) or a schedule, and hosts (a dictionary)"),
-    ({"rounds": {}, "hosts": {}}, "plan is no pair plan: it needs rounds (a list) or a schedule, and hosts (a dictionary)"),
-    ({"hosts": {}}, "plan is no pair plan: it needs rounds (a list) or a schedule, and hosts (a dictionary)"),
+    ([], "plan is not a pair plan: it needs rounds (a list) or a schedule, and hosts (a dictionary)"),
+    ({"rounds": {}, "hosts": {}}, "plan is not a pair plan: it needs rounds (a list) or a schedule, and hosts (a dictionary)"),
+    ({"hosts": {}}, "plan is not a pair plan: it needs rounds (a list) or a schedule, and hosts (a dictionary)"),
     (changed(run_id="r2"), "plan belongs to the run 'r2', not to 'r1'"),
-    (changed(hosts={"b": PLAN["hosts"]["b"]}), "plan does not know the host 'a'"),
+    (changed(hosts={"b": PLAN["hosts"]["b"]}), "plan does not contain the host 'a'"),
     (changed(hosts__a=[]), "plan: the entry of host a is not a dictionary"),
     (changed(hosts__a__control_address=""), "plan: host a has the control_address '', which is not an address"),
     (changed(hosts__a__control_port=0), "plan: host a has the control_port 0, which is not a port"),

@@ -233,19 +233,19 @@ class Calls:
         return Wire()
 
 
-@pytest.mark.parametrize("outcomes, forsaken", [
+@pytest.mark.parametrize("outcomes, refused", [
     (["accepted", "accepted", "refused", "refused", "refused", "refused"], True),
     (["accepted", "accepted", "refused", "refused"], False),  # a single refusal of each may be an overload
     (["accepted", "accepted", "refused", "refused", "refused", "accepted"], False),
     (["accepted", "refused", "refused", "refused", "refused", "refused"], False),  # the second reporter has never accepted: it may still start
     (["refused", "refused"] * 3, False),
 ])
-def test_a_host_is_forsaken_when_all_known_reporters_refuse(tmp_path, monkeypatch, outcomes, forsaken):
+def test_a_host_is_refused_by_all_reporters_after_two_refusals_of_each(tmp_path, monkeypatch, outcomes, refused):
     monkeypatch.setattr(progress, "call", Calls(*outcomes))
     host = Host("n3", tmp_path)
     for number in range(len(outcomes)):
         host.reporter.report(REPORTERS[number % 2])
-    assert host.membership.is_forsaken() is forsaken
+    assert host.membership.is_refused_by_all_reporters() is refused
 
 
 def test_a_slow_reporter_does_not_count_as_refusing(tmp_path, monkeypatch):
@@ -254,11 +254,11 @@ def test_a_slow_reporter_does_not_count_as_refusing(tmp_path, monkeypatch):
     for number in range(6):
         monkeypatch.setattr(memberships, "SLOW_SECONDS", -1.0 if number == 4 else 1.0)
         host.reporter.report(REPORTERS[number % 2])
-    assert not host.membership.is_forsaken()
+    assert not host.membership.is_refused_by_all_reporters()
 
 
 @pytest.mark.parametrize("seconds, slow, refused", [(0.5, False, True), (2.0, True, False), (60.0, False, False)])
-def test_a_failed_call_that_outlasts_its_deadlines_is_not_held_against_the_reporter(tmp_path, monkeypatch, seconds, slow, refused):
+def test_a_failed_call_that_outlasts_its_deadlines_does_not_count_against_the_reporter(tmp_path, monkeypatch, seconds, slow, refused):
     """Otherwise a host that was suspended would call the reporter only at every tenth turn, and go on for half a minute after the end of the run."""
     clock = [0.0]
     monkeypatch.setattr(progress.time, "monotonic", lambda: clock[0])
@@ -274,11 +274,11 @@ def test_a_failed_call_that_outlasts_its_deadlines_is_not_held_against_the_repor
     assert not host.reporter.report("n1")
     assert (host.membership.reporters(slow=False) == []) is slow
     host.membership.reporter_failed("n1", 0.1)
-    assert host.membership.is_forsaken() is refused, "the second refusal in a row counts"
+    assert host.membership.is_refused_by_all_reporters() is refused, "the second refusal in a row counts"
 
 
-@pytest.mark.parametrize("seconds, forsaken", [(9.0, False), (60.0, True)])
-def test_a_host_that_was_suspended_takes_refusals_for_the_end_of_the_run(tmp_path, monkeypatch, seconds, forsaken):
+@pytest.mark.parametrize("seconds, refused", [(9.0, False), (60.0, True)])
+def test_a_host_that_was_suspended_treats_refusals_as_the_end_of_the_run(tmp_path, monkeypatch, seconds, refused):
     """A host that was suspended before its first report would otherwise wait for the others until the meeting timeout."""
     clock = [0.0]
     monkeypatch.setattr(progress.time, "monotonic", lambda: clock[0])
@@ -292,7 +292,7 @@ def test_a_host_that_was_suspended_takes_refusals_for_the_end_of_the_run(tmp_pat
         return len(waits) > 3
 
     host.reporter.report_repeatedly(wait)
-    assert (waits, host.membership.is_forsaken()) == ([0.0, 2.0, 2.0, 2.0], forsaken)
+    assert (waits, host.membership.is_refused_by_all_reporters()) == ([0.0, 2.0, 2.0, 2.0], refused)
 
 
 def test_a_host_that_was_suspended_calls_slow_reporters_at_once(tmp_path):
@@ -302,9 +302,9 @@ def test_a_host_that_was_suspended_calls_slow_reporters_at_once(tmp_path):
     assert (known.was_suspended(60.0), known.reporters(slow=False)) == (True, ["n1", "n2"])
 
 
-def test_the_only_reporter_is_not_forsaken(collector, tmp_path):
-    assert not collector.membership.is_forsaken()
-    assert not Host("n1", tmp_path, reporters=["n1"]).membership.is_forsaken()
+def test_the_only_reporter_is_not_refused_by_others(collector, tmp_path):
+    assert not collector.membership.is_refused_by_all_reporters()
+    assert not Host("n1", tmp_path, reporters=["n1"]).membership.is_refused_by_all_reporters()
 
 
 def test_a_reporter_announces_to_the_other_one_that_all_hosts_are_over(collector, monkeypatch):

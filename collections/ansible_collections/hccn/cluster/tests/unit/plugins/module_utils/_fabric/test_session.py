@@ -90,7 +90,7 @@ def test_check_mode_with_some_devices_and_all_sizes(params):
 @pytest.mark.parametrize("changes, message", [
     ({"key": "0123"}, "key must be 32 hexadecimal digits (128 bit)"),
     ({"key": KEY[:-1] + "g"}, "key must be 32 hexadecimal digits (128 bit)"),
-    ({"host": "z"}, "plan does not know the host 'z'"),
+    ({"host": "z"}, "plan does not contain the host 'z'"),
     ({"size": "huge"}, "size 'huge' is not a positive number of bytes with an optional K, M or G"),
     ({"iterations": 1}, "iterations is 1, but roce_test accepts 5 to 20000 (-n)"),
     ({"pair_timeout": 4.0, "server_start_delay": 4.0}, "pair_timeout is 4 s, but a pair takes 4 s by duration and server_start_delay alone"),

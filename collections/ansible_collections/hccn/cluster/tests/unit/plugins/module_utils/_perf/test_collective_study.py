@@ -14,8 +14,7 @@ from ansible_collections.hccn.cluster.plugins.module_utils._perf.collective impo
 from ansible_collections.hccn.cluster.plugins.module_utils._perf.collective_tool import CollectiveOptions
 from ansible_collections.hccn.cluster.plugins.module_utils._perf.collective_plan import Request
 from ansible_collections.hccn.cluster.plugins.module_utils._perf.collective_study import Study, StudyOptions
-from ansible_collections.hccn.cluster.plugins.module_utils._perf.nccl_tests_tool import NCCL_TESTS
-from ansible_collections.hccn.cluster.plugins.module_utils._perf.nccl_tests_tool import NcclOptions
+from ansible_collections.hccn.cluster.plugins.module_utils._perf.nccl_tests_tool import NCCL_TESTS, NcclOptions
 
 EIGHT = tuple("10.0.0.%d" % number for number in range(1, 9))
 NAMES = tuple("n%d" % number for number in range(1, 9))

@@ -86,7 +86,7 @@ def test_failure_codes(result, code, again, one_end):
     tool = Iperf3(Options())
     with pytest.raises(HccnError) as raised:
         tool.samples(result)
-    assert (raised.value.code, tool.may_retry(raised.value), tool.of_one_end(raised.value)) == (code, again, one_end)
+    assert (raised.value.code, tool.may_retry(raised.value), tool.of_one_side(raised.value)) == (code, again, one_end)
 
 
 def test_interface_of_the_pair_runner():

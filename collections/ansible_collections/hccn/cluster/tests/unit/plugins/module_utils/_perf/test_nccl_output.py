@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
 import json
 import math
+from typing import Any
+
 import pytest
+
 from ansible_collections.hccn.cluster.plugins.module_utils._perf import nccl_output
-from ansible_collections.hccn.cluster.plugins.module_utils._perf.nccl_output import Device, Measured, NcclRow
-from ansible_collections.hccn.cluster.plugins.module_utils._perf.nccl_output import parse_text
+from ansible_collections.hccn.cluster.plugins.module_utils._perf.nccl_output import Device, Measured, NcclRow, parse_text
 
 SUMMARY = "# Out of bounds values : 0 OK\n# Avg bus bandwidth    : 31.5 \n#\n"
 NEW = """# nccl-tests version 2.20.0 (0123abc) nccl-headers=23102 nccl-library=23102

@@ -228,4 +228,4 @@ def test_server_may_end_without_a_table():
 ])
 def test_retries_and_side_of_an_error(code, again, one_end):
     error = HccnError(code, "x")
-    assert (make_tool().may_retry(error), make_tool().of_one_end(error)) == (again, one_end)
+    assert (make_tool().may_retry(error), make_tool().of_one_side(error)) == (again, one_end)
