@@ -66,9 +66,9 @@ class Bench:
         waiting = self.start(server, f"-i {device} -roce_test {line} -tcp")
         self.until_ready(server, device)
         address = Node(str(self.root(server))).state.get(device, "ip")
-        asked = self.run(client, f"-i {device} -roce_test {line} address {address} -tcp")
+        ran = self.run(client, f"-i {device} -roce_test {line} address {address} -tcp")
         out, err = waiting.communicate(timeout=DEADLINE)
-        return Ran(waiting.returncode, out, err), asked
+        return Ran(waiting.returncode, out, err), ran
 
     def until_ready(self, name: str, device: int) -> dict:
         deadline = time.monotonic() + DEADLINE

@@ -19,10 +19,10 @@ DEADLINE = 300
 
 @dataclass(frozen=True)
 class Done:
-    """``said``: the output with long lines unfolded; ``hosts``: the counts of the recap by host."""
+    """``output``: the output with long lines unfolded; ``hosts``: the counts of the recap by host."""
 
     code: int
-    said: str
+    output: str
     hosts: dict[str, dict[str, int]]
 
     def count(self, what: str) -> dict[str, int]:
@@ -49,8 +49,8 @@ class Cluster:
     def play(self, job: str | Path, *arguments: str) -> Done:
         path = ROOT / f"playbooks/{job}.yml" if isinstance(job, str) else job
         done = run_playbook(path, self.inventory / "hosts", "--forks", "2", *arguments, cwd=self.folder, timeout=DEADLINE)
-        said = re.sub(r"\n {8}", " ", done.stdout) + done.stderr
-        return Done(done.returncode, said, recap(done.stdout))
+        output = re.sub(r"\n {8}", " ", done.stdout) + done.stderr
+        return Done(done.returncode, output, recap(done.stdout))
 
 
 def recap(text: str) -> dict[str, dict[str, int]]:
@@ -63,7 +63,7 @@ def recap(text: str) -> dict[str, dict[str, int]]:
 
 
 def make(folder: Path, hosts: dict[str, list[str]], **variables: Any) -> Cluster:
-    """A cluster of hosts with two NPUs. ``hosts``: further arguments of the simulator's ``init``, by host."""
+    """Return a cluster of hosts with two NPUs. ``hosts``: further arguments of the simulator's ``init``, by host."""
     nodes = {}
     for number, (name, arguments) in enumerate(hosts.items(), 1):
         nodes[name] = node(folder / name, "--address-template", f"10.78.{number}.1{{device}}", "--netmask", "255.255.0.0", "--switch-address", "10.78.0.1",

@@ -23,7 +23,7 @@ def plugin(name: str) -> ModuleType:
 
 
 def jobs() -> list[dict[str, Any]]:
-    """The job templates that roles/awx makes."""
+    """Return the job templates that roles/awx makes."""
     return yaml.safe_load((ROOT / "roles/awx/vars/main.yml").read_text())["__awx_jobs"]
 
 

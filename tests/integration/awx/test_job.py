@@ -23,7 +23,7 @@ from tests.contract.test_repository import JOBS, PARTS, awx_playbooks
 from tests.lib.waiting import until
 
 HOSTS = {"npu1": 71, "npu2": 72}
-# Answered by the inventory, for each host on its own: a job template's survey is launched without them.
+# Variables that the inventory sets separately for each host. The surveys do not ask for them.
 PER_HOST = {"check_fabric_state_dir"}
 
 

@@ -1,6 +1,6 @@
 """The playbook bring_up on simulated hosts without addresses: addresses are planned, set and kept, and duplicates are refused.
 
-And on hosts that have addresses of which nothing is declared: what is wrong with them is found all the same.
+It also finds problems of hosts whose addresses are not declared.
 """
 
 from __future__ import annotations
@@ -239,7 +239,7 @@ def ended(cluster: Path, variables: dict[str, object], *arguments: str) -> Ended
 
 
 def addressed(tmp_path: Path, *names: str) -> Path:
-    """Hosts with undeclared addresses that are the same in hccn.conf and on the devices."""
+    """Make hosts with undeclared addresses that are the same in hccn.conf and on the devices."""
     return made(tmp_path, *names, options=("--address-template", "10.78.{server}.1{device}", "--netmask", "255.255.0.0"))
 
 

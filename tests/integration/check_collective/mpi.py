@@ -24,8 +24,8 @@ CALL_SECONDS = 90
 def _find() -> str | None:
     for path in (str(Path(sys.executable).parent / "mpirun"), shutil.which("mpirun"), shutil.which("mpirun.mpich")):
         if path and os.access(path, os.X_OK):
-            said = subprocess.run([path, "--version"], capture_output=True, text=True, timeout=20, check=False).stdout
-            if "HYDRA" in said:
+            version = subprocess.run([path, "--version"], capture_output=True, text=True, timeout=20, check=False).stdout
+            if "HYDRA" in version:
                 return path
     return None
 

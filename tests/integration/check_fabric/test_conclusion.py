@@ -24,8 +24,8 @@ from tests.lib.waiting import until
 def check(cluster: Cluster, folder: Path, **options: Any) -> tuple[list[str], str]:
     """Run check_fabric. Return the lines after the recap without the path of the report, each percentage below normal replaced by N, and the report."""
     kept = {"ANSIBLE_CALLBACKS_ENABLED": "hccn.cluster.results", "HCCN_RESULTS_PATH": str(folder / "history")}
-    said = play(cluster, folder, environment=kept, **options)
-    screen = said.partition("PLAY RECAP")[2].partition("\n\n")[2].strip().splitlines()
+    output = play(cluster, folder, environment=kept, **options)
+    screen = output.partition("PLAY RECAP")[2].partition("\n\n")[2].strip().splitlines()
     (report,) = (folder / "history/reports").glob("*.html")
     assert screen.pop() == f"Report: {report}"
     return [re.sub(r"\d+ % below", "N % below", line) for line in screen], report.read_text()
@@ -55,7 +55,7 @@ def test_host_whose_only_partner_has_no_link_is_not_measured(make: Callable[...,
 
 
 def test_slow_and_busy_npus_do_not_fail_a_job_that_fails_on_failed(make: Callable[..., Cluster], tmp_path: Path) -> None:
-    """With the default hccn_fail_on, a slow NPU fails the job: see test_second_look.py."""
+    """With the default hccn_fail_on, a slow NPU fails the job: see test_confirmation.py."""
     cluster = make(4, 2)
     cluster.set_state("n2", "0.rate_mbit=20")
     cluster.set_state("n3", "1.process=4711:python3:100")

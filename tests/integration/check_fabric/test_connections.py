@@ -74,7 +74,7 @@ def test_different_connections_and_become(tmp_path: Path) -> None:
         assert [record["status"] for record in records] == ["ok"] * 6
         assert (progress["state"], progress["reporter"], progress["progress"]["hosts_heard"], progress["progress"]["pairs_done"]) == ("over", "n4", 4, 6)
         assert progress["msg"].startswith("6 of 6 pairs done, 0 failed, slowest ")
-        assert [line for line in progress["lines"] if line not in output] == [], "they are printed as they come"
+        assert [line for line in progress["lines"] if line not in output] == [], "each line is printed as it arrives"
         until(lambda: not any(cluster.processes(name) or cluster.testing(name) for name in cluster.ports))
         until(lambda: not _runners(cluster))
     finally:

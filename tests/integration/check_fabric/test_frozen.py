@@ -90,7 +90,7 @@ class Play:
         self.log = (folder / "output").open("w+")
         self.process = subprocess.Popen(argv, cwd=folder, stdout=self.log, stderr=subprocess.STDOUT, env=environment, start_new_session=True)
 
-    def said(self, text: str) -> bool:
+    def printed(self, text: str) -> bool:
         return text in (self.folder / "output").read_text()
 
     def journals(self) -> dict[str, list[dict[str, Any]]]:
@@ -181,14 +181,14 @@ def test_host_that_freezes_during_the_measurement(make: Callable[..., Cluster], 
     with connection_to(kind, tmp_path / "ssh", cluster, victim) as (connection, freeze):
         running = Play(tmp_path, cluster, victim, connection)
         until(lambda: len(running.journals()) == 4 and any(len(lines) > 1 for lines in running.journals().values()))
-        until(lambda: running.said("Show the progress of the measurements"))
+        until(lambda: running.printed("Show the progress of the measurements"))
         freeze()
         found = running.ended()
     assert found.exit == 4, found.output
     assert found.hosts == {"good": [name for name in cluster.ports if name != victim], "unreachable": [victim]}, found.output
     assert found.after_s < WITHIN_S
     assert found.left == []
-    assert mentioning(COMMAND_OF[kind].format(folder=tmp_path)) == [], "what waited for the host is killed"
+    assert mentioning(COMMAND_OF[kind].format(folder=tmp_path)) == [], "the processes that waited for the host are killed"
 
 
 def test_host_that_is_frozen_from_the_start(make: Callable[..., Cluster], tmp_path: Path) -> None:
@@ -206,7 +206,7 @@ def test_host_that_freezes_during_bring_up(make: Callable[..., Cluster], tmp_pat
     cluster = make(3)
     with ssh_host(tmp_path / "ssh", cluster, "n2") as (connection, freeze):
         running = Play(tmp_path, cluster, "n2", connection, "bring_up", hccn_fail_on="never")
-        until(lambda: running.said("Verify hccn.conf and complete its declared keys"))
+        until(lambda: running.printed("Verify hccn.conf and complete its declared keys"))
         freeze()
         found = running.ended()
     assert found.exit == 4, found.output

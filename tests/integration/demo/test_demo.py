@@ -98,8 +98,8 @@ def test_output_of_a_good_run_is_short_and_ends_with_the_result(demo: tuple[Path
 @pytest.mark.smoke
 def test_history_has_the_verdict_of_each_host(demo: tuple[Path, subprocess.CompletedProcess[str]]) -> None:
     kept = records(demo[0])
-    said = {record["source"]["host"]: record["samples"][0]["message"].partition(", ")[0] for record in kept if record.get("kind") == "verdict"}
-    assert said == dict.fromkeys(HOSTS, "16 good pairs with 2 other hosts")
+    messages = {record["source"]["host"]: record["samples"][0]["message"].partition(", ")[0] for record in kept if record.get("kind") == "verdict"}
+    assert messages == dict.fromkeys(HOSTS, "16 good pairs with 2 other hosts")
     read = [record for record in kept if record.get("kind") == "device" and record["samples"][0].get("link") == "up"]
     assert {(record["source"]["host"], record["source"]["device"]) for record in read} == {(host, device) for host in HOSTS for device in range(8)}
     assert [record["samples"][0]["message"] for record in kept if record.get("kind") == "conclusion"] == ["Result: good. 4 hosts: 4 good."]

@@ -97,7 +97,7 @@ def test_missing_tool_is_named(host: Path) -> None:
     result = call_module("device_info", options)
     assert (result["failed"], result["msg"]) == (True, f"{host}/none: no such program (install it or give its path)")
     assert (result["error"]["code"], result["devices"]) == ("tool_missing", [])
-    assert call_module("device_info", {**options, "gather": []})["error"]["code"] == "tool_missing", "also where nothing is asked"
+    assert call_module("device_info", {**options, "gather": []})["error"]["code"] == "tool_missing", "also if no facts are requested"
     kept = call_module("device_info", {**options, "fail_on": "none"})
     assert ("failed" in kept, kept["devices"][0]["errors"][0]["message"]) == (False, f"{host}/none: no such program")
 

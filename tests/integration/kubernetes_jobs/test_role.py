@@ -56,9 +56,9 @@ def test_missing_kubernetes_core_is_named(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setenv("ANSIBLE_COLLECTIONS_SCAN_SYS_PATH", "false")
     done = play(tmp_path, check_collective_job=JOB)
     assert done.returncode != 0
-    said = " ".join((done.stdout + done.stderr).split())
-    assert "The launcher volcano needs the collection kubernetes.core (ansible-galaxy collection install kubernetes.core)" in said
-    assert "Create the job" not in said
+    output = " ".join((done.stdout + done.stderr).split())
+    assert "The launcher volcano needs the collection kubernetes.core (ansible-galaxy collection install kubernetes.core)" in output
+    assert "Create the job" not in output
 
 
 def needs_kubernetes_core() -> None:

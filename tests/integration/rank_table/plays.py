@@ -28,7 +28,7 @@ def node(*devices: dict[str, Any], **more: Any) -> dict[str, Any]:
 
 
 def play(folder: Path, hosts: dict[str, dict[str, Any]], tasks: list[Task], *arguments: str) -> tuple[int, str, dict[str, Any]]:
-    """Exit status, output, and each registered result that the task "keep" wrote."""
+    """Return exit status, output, and each registered result that the task of ``keep`` wrote."""
     inventory, playbook, results = folder / "hosts", folder / "play.yml", folder / "results.json"
     # sys.executable imports the ansible-core under test, so that the tests also run with other releases of ansible-core.
     common = {"ansible_connection": "local", "ansible_python_interpreter": sys.executable}

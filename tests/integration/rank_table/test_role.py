@@ -80,9 +80,9 @@ def test_all_problems_are_reported_once(cluster: Path) -> None:
     before = path.read_text() if path.exists() else None
     done = play(cluster, rank_table_devices=["0-2"])
     assert done.returncode == 2
-    said = re.sub(r"\s+", " ", done.stdout)
+    output = re.sub(r"\s+", " ", done.stdout)
     # The run fails on localhost, where it is concluded.
-    assert re.findall(r"fatal: \[(\w+)\]: FAILED!", said) == ["n1", "localhost"]
+    assert re.findall(r"fatal: \[(\w+)\]: FAILED!", output) == ["n1", "localhost"]
     assert recap(done, "failed") == {"localhost": 1, "n1": 0, "n2": 0, "n10": 0}
-    assert "n1, n2, n10 (has no device 2)" in said
+    assert "n1, n2, n10 (has no device 2)" in output
     assert (path.read_text() if path.exists() else None) == before

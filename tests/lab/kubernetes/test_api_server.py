@@ -83,8 +83,8 @@ def test_server_accepts_the_runner_pods(cluster: Cluster) -> None:
 
 
 def test_server_refuses_the_same_pods_as_the_rules(cluster: Cluster) -> None:
-    for more, said in (({"labels": {"a b": "c"}}, "metadata.labels"), ({"mounts": [{"name": "huawei.com/x", "host_path": "/x"}]}, "RFC 1123"),
+    for more, reason in (({"labels": {"a b": "c"}}, "metadata.labels"), ({"mounts": [{"name": "huawei.com/x", "host_path": "/x"}]}, "RFC 1123"),
                        ({"resources": {"memory": "many"}}, "quantities")):
         assert runner_pods({"image": "x", "nodes": ["a"], "name": "f", **more})["problems"]
-        with pytest.raises(Refused, match=said):
+        with pytest.raises(Refused, match=reason):
             cluster.server.create(PODS, runners(**more)[0])

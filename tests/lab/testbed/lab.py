@@ -83,8 +83,8 @@ class Lab:
 
     def state(self, name: str, device: int) -> dict[str, str]:
         """Return the state of a simulated device, with the keys of ``set_state``."""
-        told = self.exec(name, ["hccn-sim", "get", f"/{image.NODES}/{name}", str(device)], check=True).stdout
-        return dict(line.split("=", 1) for line in told.splitlines())
+        output = self.exec(name, ["hccn-sim", "get", f"/{image.NODES}/{name}", str(device)], check=True).stdout
+        return dict(line.split("=", 1) for line in output.splitlines())
 
     def fault(self, target: str, what: str = "", *, npu: int | None = None, rate: str = "", link_down: bool = False) -> None:
         """Inject a fault into a host, its links, or those of a leaf switch (``leaf:0``): see faults.py."""
