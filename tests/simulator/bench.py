@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
+from tests.lib.waiting import happens
 from tests.simulator.hccn_sim import layout
 from tests.simulator.hccn_sim.node import Node
 from tests.simulator.hccn_sim.perf_device import record_path
@@ -85,7 +86,4 @@ class Bench:
 
 def gone(record: dict) -> bool:
     """Return True if the device's process exited by itself in time."""
-    deadline = time.monotonic() + DEADLINE
-    while alive(record) and time.monotonic() < deadline:
-        time.sleep(0.01)
-    return not alive(record)
+    return happens(lambda: not alive(record), DEADLINE)

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from tests.integration.adopt.cluster import DEADLINE, Cluster, Done, make
+from tests.lib.waiting import happens
 from tests.simulator.hccn_sim.node import Node
 from tests.lib.hosts import set_state
 from tests.lib.playbook import ANSIBLE_PLAYBOOK, ansible_environment
@@ -89,10 +90,7 @@ def bring_up_killed(cluster: Cluster, wanted: list[dict[str, Any]], words: str) 
     argv = [ANSIBLE_PLAYBOOK, "-i", str(cluster.inventory / "hosts"), str(ROOT / "playbooks/bring_up.yml"),
             "--limit", "npu1", "-e", json.dumps(variables)]
     play = subprocess.Popen(argv, cwd=cluster.folder, env=ansible_environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
-    end = time.monotonic() + DEADLINE
-    while not reached.exists() and time.monotonic() < end:
-        time.sleep(0.02)
-    assert reached.exists(), "the set was never made"
+    assert happens(reached.exists, DEADLINE), "the set was never made"
     os.killpg(play.pid, signal.SIGKILL)
     play.wait(DEADLINE)
     time.sleep(1.5)  # the wrapper of the tool kills the module meanwhile if it has left the process group of ansible-playbook

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import html
-import os
 import re
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -17,7 +15,6 @@ import pytest
 from tests.integration.check_fabric import play as plays
 from tests.integration.check_fabric.cluster import Cluster
 from tests.integration.check_fabric.role import FAILED, UNREACHABLE, play
-from tests.integration.check_fabric.test_frozen import descendants, mentioning
 from tests.lib.waiting import until
 
 
@@ -77,30 +74,15 @@ def test_host_that_is_unreachable_from_the_start(make: Callable[..., Cluster], t
     assert "port 1: Connection refused" in of_n3[0][2]
 
 
-@contextlib.contextmanager
-def mortal(folder: Path, cluster: Cluster, name: str) -> Iterator[tuple[dict[str, Any], Callable[[], None]]]:
-    """Start an sshd. Yield the variables of a host behind it, and a function that kills sshd, all its sessions and the measurements of the host."""
-    with plays.sshd(folder) as variables:
-        (server,) = [pid for pid in mentioning(str(folder / "sshd_config")) if Path(f"/proc/{pid}/comm").read_text().strip() == "sshd"][:1]
-
-        def die() -> None:
-            for _again in range(2):  # new processes may have started meanwhile
-                for pid in [*descendants(server), *cluster.processes(name)]:
-                    with contextlib.suppress(ProcessLookupError):
-                        os.kill(pid, signal.SIGKILL)
-
-        yield {**variables, "ansible_ssh_retries": 0}, die
-
-
 @pytest.mark.parametrize("victim", ["n1", "n3"], ids=["the first reporter", "another host"])
 def test_host_that_dies_during_the_measurement(make: Callable[..., Cluster], tmp_path: Path, victim: str) -> None:
     cluster = make(4, 1, measure_seconds=1.0)
-    with mortal(tmp_path / "ssh", cluster, victim) as (connection, die), ThreadPoolExecutor(1) as pool:
+    with plays.ssh_host(tmp_path / "ssh", cluster, victim) as (connection, send), ThreadPoolExecutor(1) as pool:
         of_hosts = {name: connection if name == victim else {} for name in cluster.ports}
         ended = pool.submit(check, cluster, tmp_path, code=UNREACHABLE, of_hosts=of_hosts, check_fabric_plan="full")
         until(lambda: ended.done() or all(cluster.testing(name) for name in cluster.ports), 120)
         assert not ended.done(), ended.result()
-        die()
+        send(signal.SIGKILL)
         screen, report = ended.result(240)
     assert screen[0] == "Result: failed. 4 hosts: 1 unreachable, 3 good."
     assert screen[1].startswith(f"failed {victim}: Ansible did not reach it: ")

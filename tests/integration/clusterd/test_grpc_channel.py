@@ -12,6 +12,7 @@ from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import H
 
 from tests.integration.clusterd.certificates import Authority
 from tests.integration.clusterd.conftest import Start
+from tests.lib.ports import free_port
 from tests.simulator.clusterd_sim.server import ClusterD, Tls
 from tests.simulator.clusterd_sim.world import Job, Limits, Times, World
 
@@ -82,9 +83,7 @@ def test_mixed_plain_and_tls_is_an_error(clusterd: Start, authority: Authority) 
 
 
 def test_unreachable_server_is_an_error() -> None:
-    with socket.socket() as unused:
-        unused.bind(("127.0.0.1", 0))
-        port = unused.getsockname()[1]
+    port = free_port()
     error = refusal(Server(f"127.0.0.1:{port}"))
     assert error.code == "server_unreachable"
     assert f"ClusterD at 127.0.0.1:{port} cannot be reached" in error.message

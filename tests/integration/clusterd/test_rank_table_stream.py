@@ -14,6 +14,7 @@ from ansible_collections.hccn.cluster.plugins.module_utils._clusterd.grpc_channe
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import HccnError, InputError
 
 from tests.integration.clusterd.conftest import Start
+from tests.lib.waiting import happens
 from tests.simulator.clusterd_sim.server import ClusterD
 from tests.simulator.clusterd_sim.world import Job, Times, World
 
@@ -69,10 +70,7 @@ def test_stream_without_registration_is_refused(clusterd: Start) -> None:
 def test_each_stream_needs_a_registration(clusterd: Start) -> None:
     one = clusterd(world())
     subscribe(one)
-    deadline = time.monotonic() + 5
-    while "job-1" in one.world.publishers and time.monotonic() < deadline:
-        time.sleep(0.01)
-    assert one.world.publishers == {}
+    assert happens(lambda: one.world.publishers == {}, 5)
     assert subscribe(one).table == json.loads(FIRST)
 
 

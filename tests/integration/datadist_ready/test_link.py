@@ -7,7 +7,6 @@ import os
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ import pytest
 
 from tests.lib.ports import free_port
 from tests.lib.project import ROOT, SIMULATOR
+from tests.lib.waiting import happens
 
 # Each call runs in a new process, as under Ansible, because libraries that this process has loaded may fail after a fork.
 CALL = """\
@@ -70,10 +70,7 @@ def lives(pid: int) -> bool:
 
 
 def gone(pid: int, seconds: float = 10) -> bool:
-    until = time.monotonic() + seconds
-    while lives(pid) and time.monotonic() < until:
-        time.sleep(0.02)
-    return not lives(pid)
+    return happens(lambda: not lives(pid), seconds)
 
 
 @pytest.fixture

@@ -8,7 +8,6 @@ import re
 import shutil
 import signal
 import subprocess
-import time
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,9 @@ import pytest
 from tests.lib import schemas
 from tests.lib.hosts import set_state
 from tests.lib.playbook import ANSIBLE_PLAYBOOK, ansible_environment
+from tests.lib.processes import processes
 from tests.lib.project import ROOT, skip
+from tests.lib.waiting import happens, until
 
 HOSTS = ("npu1", "npu2", "npu3", "npu4")
 DEADLINE = 300
@@ -60,16 +61,7 @@ def screen(done: subprocess.CompletedProcess[str]) -> list[str]:
 
 def left_behind(place: Path) -> list[str]:
     """Return the processes of this cluster (tools, devices and runners): its folder is in their command lines."""
-    found = []
-    for name in os.listdir("/proc"):
-        if name.isdigit() and int(name) != os.getpid():
-            try:
-                words = Path("/proc", name, "cmdline").read_bytes().decode("utf-8", "replace").replace("\0", " ")
-            except OSError:
-                continue
-            if str(place) in words:
-                found.append(words)
-    return found
+    return list(processes(str(place), environment=False).values())
 
 
 @pytest.fixture(scope="module")
@@ -250,14 +242,11 @@ def test_killed_run_is_readable_up_to_its_last_task(demo: tuple[Path, subprocess
     place = demo[0]
     env = {**environment(place), "HCCN_RESULTS_PATH": str(tmp_path / "history")}
     running = subprocess.Popen(command("check_fabric"), cwd=ROOT, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
-    end = time.monotonic() + DEADLINE
-    part = None
-    while time.monotonic() < end and (part is None or part.read_text().count('"kind":"device"') < 32):
-        time.sleep(0.05)
-        part = next(iter((tmp_path / "history").rglob("*.part")), None)
-    os.killpg(running.pid, signal.SIGKILL)
-    running.wait(DEADLINE)
-    assert part is not None
+    try:
+        (part,) = until(lambda: [path for path in (tmp_path / "history").rglob("*.part") if path.read_text().count('"kind":"device"') >= 32], DEADLINE)
+    finally:
+        os.killpg(running.pid, signal.SIGKILL)
+        running.wait(DEADLINE)
     kept = [json.loads(line) for line in part.read_text().splitlines()]
     assert kept[0]["schema"] == "hccn.cluster/history/1"
     assert len([record for record in kept if record.get("kind") == "device"]) == 32
@@ -266,6 +255,4 @@ def test_killed_run_is_readable_up_to_its_last_task(demo: tuple[Path, subprocess
                           cwd=ROOT, env={**environment(place), "HCCN_RESULTS_PATH": str(tmp_path / "other")}, capture_output=True, text=True, timeout=DEADLINE)
     assert page.returncode == 0, page.stdout + page.stderr
     assert (tmp_path / "page.html").exists()
-    while left_behind(place) and time.monotonic() < end:
-        time.sleep(0.5)
-    assert not left_behind(place)
+    assert happens(lambda: not left_behind(place), DEADLINE), left_behind(place)

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import ctypes
 import json
-import os
-import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -16,6 +14,8 @@ from typing import Any
 
 import pytest
 
+from tests.lib.processes import processes
+from tests.lib.waiting import happens
 from tests.simulator.hccn_sim import layout
 from tests.simulator.hccn_sim.node import Node
 from tests.lib.hosts import node, set_state, tools
@@ -61,15 +61,7 @@ class Host:
 
     def left(self) -> list[str]:
         """Return the processes that have this host in their command line or environment."""
-        found = []
-        for folder in Path("/proc").glob("[0-9]*"):
-            try:
-                known = (folder / "cmdline").read_bytes() + (folder / "environ").read_bytes()
-            except OSError:
-                continue
-            if os.fsencode(self.root) in known and int(folder.name) != os.getpid():
-                found.append(folder.name)
-        return found
+        return list(processes(str(self.root)).values())
 
 
 @pytest.fixture
@@ -77,9 +69,7 @@ def host(tmp_path: Path) -> Iterator[Host]:
     host = Host(tmp_path / "npu9")
     yield host
     layout.stop(str(host.root))
-    end = time.monotonic() + LEFT_SECONDS
-    while host.left() and time.monotonic() < end:
-        time.sleep(0.05)
+    happens(lambda: host.left() == [], LEFT_SECONDS)
     assert host.left() == [], "something is still running"
 
 

@@ -6,11 +6,12 @@ import json
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
+from tests.lib.processes import processes
 from tests.lib.project import ROOT
+from tests.lib.waiting import happens
 
 HERE = Path(__file__).resolve().parent
 DEADLINE = 120
@@ -73,18 +74,7 @@ def run(folder: Path, argv: list[str], env: dict[str, str] | None = None) -> sub
 
 def wait_until_alone(folder: Path) -> None:
     """Wait until no process of the run is left. Ansible's watcher of a background job polls every five seconds."""
-    deadline = time.monotonic() + DEADLINE
-    while any(str(folder).encode() in _command_line(process) for process in Path("/proc").glob("[0-9]*")):
-        if time.monotonic() > deadline:
-            raise AssertionError(f"processes of {folder} are still there")
-        time.sleep(0.2)
-
-
-def _command_line(process: Path) -> bytes:
-    try:
-        return (process / "cmdline").read_bytes()
-    except OSError:
-        return b""
+    assert happens(lambda: not processes(str(folder), environment=False), DEADLINE), processes(str(folder), environment=False)
 
 
 def files(folder: Path) -> list[Path]:
