@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import Any
 import yaml
 
 from tests.lib.hosts import node, tools
-from tests.lib.playbook import run_playbook
+from tests.lib.playbook import recap, run_playbook, unfolded
 from tests.lib.project import ROOT
 
 DEADLINE = 300
@@ -49,17 +48,8 @@ class Cluster:
     def play(self, job: str | Path, *arguments: str) -> Done:
         path = ROOT / f"playbooks/{job}.yml" if isinstance(job, str) else job
         done = run_playbook(path, self.inventory / "hosts", "--forks", "2", *arguments, cwd=self.folder, timeout=DEADLINE)
-        output = re.sub(r"\n {8}", " ", done.stdout) + done.stderr
+        output = unfolded(done.stdout) + done.stderr
         return Done(done.returncode, output, recap(done.stdout))
-
-
-def recap(text: str) -> dict[str, dict[str, int]]:
-    found = {}
-    for line in text.split("PLAY RECAP")[-1].splitlines():
-        name, _, counts = line.partition(":")
-        if "ok=" in counts:
-            found[name.strip()] = {key: int(value) for key, value in (word.split("=") for word in counts.split())}
-    return found
 
 
 def make(folder: Path, hosts: dict[str, list[str]], **variables: Any) -> Cluster:

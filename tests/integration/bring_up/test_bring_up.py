@@ -16,7 +16,7 @@ import pytest
 from ansible_collections.hccn.cluster.plugins.module_utils._device.info import MACHINE_ID_PATHS
 
 from tests.lib.hosts import node, set_state, tools
-from tests.lib.playbook import ansible_environment, run_playbook
+from tests.lib.playbook import ansible_environment, recap, run_playbook, unfolded
 
 HOSTS = ("n1", "n2")
 SUBNETS = {"bring_up_subnets": [{"cidr": "10.79.0.0/16", "gateway": "10.79.0.1"}], "bring_up_tls_state": "disabled"}
@@ -57,7 +57,7 @@ def made(tmp_path: Path, *names: str, options: tuple[str, ...] = ()) -> Path:
 
 def play(cluster: Path, playbook: str, variables: dict[str, object], *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
     done = run_playbook(f"hccn.cluster.{playbook}", cluster / "hosts", "-e", json.dumps(variables), *arguments, **environment)
-    done.stdout = re.sub(r"\n {8}", " ", done.stdout)
+    done.stdout = unfolded(done.stdout)
     return done
 
 
@@ -65,10 +65,10 @@ def bring_up(cluster: Path, variables: dict[str, object], *arguments: str) -> su
     return play(cluster, "bring_up", variables, *arguments)
 
 
-def changed(done: subprocess.CompletedProcess[str]) -> list[str]:
-    """Return the counts of changes by host. Tasks on the controller change nothing."""
-    counts = dict(re.findall(r"^(\S+) +: .*changed=(\d+)", done.stdout.split("PLAY RECAP")[1], re.MULTILINE))
-    assert counts.pop("localhost", "0") == "0"
+def changed(done: subprocess.CompletedProcess[str]) -> list[int]:
+    """Return the number of changes of each host. Tasks on the controller change nothing."""
+    counts = {host: counts["changed"] for host, counts in recap(done.stdout).items()}
+    assert counts.pop("localhost", 0) == 0
     return list(counts.values())
 
 
@@ -84,7 +84,7 @@ def test_planned_addresses_are_set_and_kept(cluster: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     assert sorted(conf(cluster, "n2").splitlines()) == sorted(PLANNED.splitlines())
     assert "address_0=10.79.0.2\n" in conf(cluster, "n1")
-    assert changed(bring_up(cluster, SUBNETS)) == ["0", "0"]
+    assert changed(bring_up(cluster, SUBNETS)) == [0, 0]
 
 
 def test_addresses_stay_if_a_host_is_unreachable(cluster: Path) -> None:
@@ -176,7 +176,7 @@ def test_previous_state_is_restored(cluster: Path) -> None:
     done = play(cluster, "restore", {})
     assert done.returncode == 0, done.stdout + done.stderr
     assert [sorted(conf(cluster, name).splitlines()) for name in HOSTS] == before
-    assert changed(play(cluster, "restore", {})) == ["0", "0"]
+    assert changed(play(cluster, "restore", {})) == [0, 0]
 
 
 LEFTOVER = "gateway_0=10.99.0.1\n"
@@ -194,8 +194,8 @@ def test_gateway_outside_the_declared_network_is_replaced(cluster: Path) -> None
     assert done.returncode == 0, done.stdout + done.stderr
     assert sorted(conf(cluster, "n2").splitlines()) == sorted(PLANNED.splitlines())
     assert "hccn.conf with 0 problems" in done.stdout
-    assert changed(done) == ["0", "1"]
-    assert changed(bring_up(cluster, SUBNETS)) == ["0", "0"]
+    assert changed(done) == [0, 1]
+    assert changed(bring_up(cluster, SUBNETS)) == [0, 0]
 
 
 def test_move_to_a_network_without_gateway_removes_the_old_gateway(cluster: Path) -> None:
@@ -228,14 +228,14 @@ def ended(cluster: Path, variables: dict[str, object], *arguments: str) -> Ended
     """Run bring_up with a history. ``recap``: unreachable and failed tasks by host."""
     history = cluster / "history"
     done = play(cluster, "bring_up", variables, *arguments, ANSIBLE_CALLBACKS_ENABLED="hccn.cluster.results", HCCN_RESULTS_PATH=str(history))
-    statistics, *screen = re.split(r"^(?=Result: )", done.stdout.split("PLAY RECAP")[1], maxsplit=1, flags=re.MULTILINE)
-    recap = {host: (int(lost), int(failed)) for host, lost, failed in re.findall(r"^(\S+) +: .*unreachable=(\d+) +failed=(\d+)", statistics, re.MULTILINE)}
+    screen = re.split(r"^(?=Result: )", done.stdout.split("PLAY RECAP")[1], maxsplit=1, flags=re.MULTILINE)[1:]
+    counts = {host: (counts["unreachable"], counts["failed"]) for host, counts in recap(done.stdout).items()}
     shown = "".join(screen).strip().splitlines()
     (run,) = history.glob("*/*/*/*.jsonl")
     assert shown[-1:] == [f"Report: {history}/reports/{run.stem.split('-', 1)[1]}.html"], done.stdout + done.stderr
     records = [json.loads(line) for line in run.read_text().splitlines()]
     findings = [record["samples"][0] for record in records if record.get("kind") == "finding"]
-    return Ended(done.returncode, recap, shown[:-1], findings, done.stdout)
+    return Ended(done.returncode, counts, shown[:-1], findings, done.stdout)
 
 
 def addressed(tmp_path: Path, *names: str) -> Path:

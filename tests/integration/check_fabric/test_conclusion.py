@@ -15,6 +15,7 @@ import pytest
 from tests.integration.check_fabric import play as plays
 from tests.integration.check_fabric.cluster import Cluster
 from tests.integration.check_fabric.role import FAILED, UNREACHABLE, play
+from tests.lib.playbook import final_screen
 from tests.lib.waiting import until
 
 
@@ -22,7 +23,7 @@ def check(cluster: Cluster, folder: Path, **options: Any) -> tuple[list[str], st
     """Run check_fabric. Return the lines after the recap without the path of the report, each percentage below normal replaced by N, and the report."""
     kept = {"ANSIBLE_CALLBACKS_ENABLED": "hccn.cluster.results", "HCCN_RESULTS_PATH": str(folder / "history")}
     output = play(cluster, folder, environment=kept, **options)
-    screen = output.partition("PLAY RECAP")[2].partition("\n\n")[2].strip().splitlines()
+    screen = final_screen(output)
     (report,) = (folder / "history/reports").glob("*.html")
     assert screen.pop() == f"Report: {report}"
     return [re.sub(r"\d+ % below", "N % below", line) for line in screen], report.read_text()

@@ -19,7 +19,7 @@ import pytest
 
 from ansible_collections.hccn.cluster.plugins.module_utils._fabric import locks
 from tests.integration.check_fabric.cluster import Cluster
-from tests.integration.check_fabric.role import play
+from tests.integration.check_fabric.role import play, verdicts
 from tests.lib.project import COLLECTION
 from tests.lib.waiting import until
 
@@ -63,10 +63,6 @@ def folder(tmp_path: Path, name: str) -> Path:
     """Make the folder for the inventory and history of an operator."""
     (tmp_path / name).mkdir()
     return tmp_path / name
-
-
-def verdicts(output: str) -> dict[str, str]:
-    return dict(re.findall(r"(n\d): (good|slow|failed|busy|unreachable|not_measured)\. ", output))
 
 
 class First:

@@ -15,7 +15,7 @@ import pytest
 
 from tests.lib import schemas
 from tests.lib.hosts import set_state
-from tests.lib.playbook import ANSIBLE_PLAYBOOK, ansible_environment
+from tests.lib.playbook import ANSIBLE_PLAYBOOK, ansible_environment, recap, unfolded
 from tests.lib.processes import processes
 from tests.lib.project import ROOT, skip
 from tests.lib.waiting import happens, until
@@ -35,17 +35,8 @@ def command(playbook: str, *arguments: str) -> list[str]:
 
 def play(place: Path, playbook: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     done = subprocess.run(command(playbook, *arguments), cwd=ROOT, env=environment(place), capture_output=True, text=True, timeout=DEADLINE)
-    done.stdout = re.sub(r"\n {8}", " ", done.stdout)  # unfold long messages
+    done.stdout = unfolded(done.stdout)
     return done
-
-
-def recap(done: subprocess.CompletedProcess[str]) -> dict[str, dict[str, int]]:
-    found = {}
-    for line in done.stdout.split("PLAY RECAP")[-1].splitlines():
-        name, _, counts = line.partition(":")
-        if "ok=" in counts:
-            found[name.strip()] = {key: int(value) for key, value in (word.split("=") for word in counts.split())}
-    return found
 
 
 def records(place: Path) -> list[dict[str, Any]]:
@@ -74,7 +65,7 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, subprocess.Com
 def test_demo_succeeds(demo: tuple[Path, subprocess.CompletedProcess[str]]) -> None:
     place, done = demo
     assert done.returncode == 0, done.stdout + done.stderr
-    assert {host: (counts["failed"], counts["unreachable"]) for host, counts in recap(done).items()} == dict.fromkeys(("localhost", *HOSTS), (0, 0))
+    assert {host: (counts["failed"], counts["unreachable"]) for host, counts in recap(done.stdout).items()} == dict.fromkeys(("localhost", *HOSTS), (0, 0))
     assert not left_behind(place)
 
 
@@ -161,7 +152,7 @@ def test_second_run_changes_nothing(demo: tuple[Path, subprocess.CompletedProces
         done = play(place, job)
         assert done.returncode == 0, done.stdout
         # The change on localhost is the report of this run.
-        assert {host: counts["changed"] for host, counts in recap(done).items()} == {**dict.fromkeys(HOSTS, 0), "localhost": 1}
+        assert {host: counts["changed"] for host, counts in recap(done.stdout).items()} == {**dict.fromkeys(HOSTS, 0), "localhost": 1}
     assert [(place / "nodes" / host / "etc/hccn.conf").read_bytes() for host in HOSTS] == before
 
 
@@ -181,14 +172,14 @@ def test_check_mode_of_site_changes_nothing(demo: tuple[Path, subprocess.Complet
 def test_differing_tls_flags_fail_the_run(demo: tuple[Path, subprocess.CompletedProcess[str]]) -> None:
     place = demo[0]
     done = play(place, "tls", "-e", "tls_state=enabled", "-e", "hccn_hosts=npu3")
-    assert (done.returncode, {host: counts["changed"] for host, counts in recap(done).items()}) == (0, {"localhost": 0, "npu3": 1}), done.stdout
+    assert (done.returncode, {host: counts["changed"] for host, counts in recap(done.stdout).items()}) == (0, {"localhost": 0, "npu3": 1}), done.stdout
     done = play(place, "bring_up", "-e", "bring_up_tls_state=unchanged")
     assert done.returncode == 2
     assert screen(done) == [
         "Result: failed. 4 hosts: 1 failed, 3 good.",
         "failed npu3: TLS is on, that of 24 other NPUs is off -> ansible-playbook hccn.cluster.tls -e tls_state=disabled",
         "Report: PATH"]
-    assert {host: counts["failed"] for host, counts in recap(done).items()} == {**dict.fromkeys(HOSTS, 0), "localhost": 1}
+    assert {host: counts["failed"] for host, counts in recap(done.stdout).items()} == {**dict.fromkeys(HOSTS, 0), "localhost": 1}
     assert play(place, "tls", "-e", "tls_state=disabled").returncode == 0
 
 
@@ -209,7 +200,7 @@ def test_slow_npu_and_missing_link_are_named(demo: tuple[Path, subprocess.Comple
     assert {host: verdict["class"] for host, verdict in verdicts.items()} == {"npu1": "good", "npu2": "good", "npu3": "failed", "npu4": "good"}
     assert "NPU 5" in verdicts["npu3"]["message"] and "NPU 2" in verdicts["npu3"]["message"]
     # The run fails on localhost, not on the first host.
-    assert {host: counts["failed"] for host, counts in recap(done).items()} == {**dict.fromkeys(HOSTS, 0), "localhost": 1}
+    assert {host: counts["failed"] for host, counts in recap(done.stdout).items()} == {**dict.fromkeys(HOSTS, 0), "localhost": 1}
     assert len(done.stdout.splitlines()) < 80, done.stdout
     assert not left_behind(place)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +10,7 @@ import pytest
 
 from tests.simulator.hccn_sim.node import Node
 from tests.lib.hosts import node, set_state, tools
-from tests.lib.playbook import run_playbook
+from tests.lib.playbook import run_playbook, unfolded
 
 HOSTS = ("n1", "n2", "n3", "n4")
 OFF = "".join(f"tls_enable_{device}=0\n" for device in range(2))
@@ -31,7 +30,7 @@ def cluster(tmp_path: Path) -> Path:
 
 def tls(cluster: Path, *arguments: str, playbook: str = "tls") -> subprocess.CompletedProcess[str]:
     done = run_playbook(f"hccn.cluster.{playbook}", cluster / "hosts", *arguments)
-    done.stdout = re.sub(r"\n {8}", " ", done.stdout)
+    done.stdout = unfolded(done.stdout)
     return done
 
 
