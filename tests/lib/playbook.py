@@ -22,6 +22,15 @@ def ansible_environment(**more: str) -> dict[str, str]:
     return {**outside, "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]), **own, **more}
 
 
+def isolated_environment(folder: Path, **more: str) -> dict[str, str]:
+    """Return the environment of an Ansible command without settings of the caller, with home and temporary files in ``folder``."""
+    settings = folder / "ansible.cfg"
+    settings.touch()
+    (folder / "home").mkdir(exist_ok=True)
+    return {"PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8", "HOME": str(folder / "home"), "PYTHONDONTWRITEBYTECODE": "1", "ANSIBLE_CONFIG": str(settings),
+            "ANSIBLE_NOCOLOR": "1", "ANSIBLE_LOCAL_TEMP": str(folder / "tmp"), "ANSIBLE_COLLECTIONS_PATH": str(ROOT / "collections"), **more}
+
+
 def run_playbook(playbook: str | Path, inventory: str | Path, *arguments: str, cwd: str | Path = ROOT, timeout: float = 300,
                  **environment: str) -> subprocess.CompletedProcess[str]:
     """Run a playbook (a path, or ``hccn.cluster.NAME``) and return its exit status and output. ``environment``: variables to set or replace."""

@@ -15,7 +15,7 @@ import pytest
 
 from tests.lib import schemas
 from tests.lib.hosts import set_state
-from tests.lib.playbook import ANSIBLE_PLAYBOOK, ansible_environment, recap, unfolded
+from tests.lib.playbook import ANSIBLE_PLAYBOOK, ansible_environment, final_screen, recap, unfolded
 from tests.lib.processes import processes
 from tests.lib.project import ROOT, skip
 from tests.lib.waiting import happens, until
@@ -46,8 +46,7 @@ def records(place: Path) -> list[dict[str, Any]]:
 
 def screen(done: subprocess.CompletedProcess[str]) -> list[str]:
     """Return the lines that the callback prints after Ansible's recap, without the path of the report."""
-    shown = done.stdout.split("PLAY RECAP")[-1].split("\n\n")[-1].splitlines()
-    return [re.sub(r"^Report: \S+\.html$", "Report: PATH", line) for line in shown if line]
+    return [re.sub(r"^Report: \S+\.html$", "Report: PATH", line) for line in final_screen(done.stdout)]
 
 
 def left_behind(place: Path) -> list[str]:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
+from tests.lib.playbook import isolated_environment
 from tests.lib.processes import processes
-from tests.lib.project import ROOT
 from tests.lib.waiting import happens
 
 HERE = Path(__file__).resolve().parent
@@ -19,26 +18,15 @@ DEADLINE = 120
 
 def environment(folder: Path, **more: str) -> dict[str, str]:
     """Return an environment without settings of the caller, with home, temporary files and history in ``folder``. An empty value removes a variable."""
-    settings = folder / "ansible.cfg"
-    settings.touch()
-    (folder / "home").mkdir(exist_ok=True)
-    variables = {
-        "PATH": os.environ["PATH"],
-        "LC_ALL": "C.UTF-8",
-        "HOME": str(folder / "home"),
-        "PYTHONDONTWRITEBYTECODE": "1",
-        "ANSIBLE_CONFIG": str(settings),
-        "ANSIBLE_NOCOLOR": "1",
-        "ANSIBLE_LOCAL_TEMP": str(folder / "tmp"),
+    own = {
         "ANSIBLE_REMOTE_TMP": str(folder / "remote"),
         "ANSIBLE_ASYNC_DIR": str(folder / "async"),
-        "ANSIBLE_COLLECTIONS_PATH": str(ROOT / "collections"),
         "ANSIBLE_ACTION_PLUGINS": str(HERE / "action"),
         "ANSIBLE_LIBRARY": str(HERE / "library"),
         "ANSIBLE_CALLBACKS_ENABLED": "hccn.cluster.results",
         "HCCN_RESULTS_PATH": str(folder / "history"),
-        **more,
     }
+    variables = isolated_environment(folder, **{**own, **more})
     return {name: value for name, value in variables.items() if value}
 
 

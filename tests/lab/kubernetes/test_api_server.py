@@ -10,7 +10,8 @@ import pytest
 import yaml
 
 from ansible_collections.hccn.cluster.plugins.filter.runner_pods import runner_pods
-from tests.integration.kubernetes_jobs.test_role import measured, needs_kubernetes_core
+from tests.integration.kubernetes_jobs.cluster import needs_kubernetes_core
+from tests.integration.kubernetes_jobs.test_role import measured
 from tests.lab.kubernetes.controller import JOBS, PODS, Controller
 from tests.lab.kubernetes.server import NAMESPACE, Refused, Server, binaries
 from tests.lib.project import shared
