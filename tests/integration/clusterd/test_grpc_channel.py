@@ -58,18 +58,18 @@ def test_server_name_can_differ_from_the_address(clusterd: Start, authority: Aut
     assert register(Server(one.address, ca=str(authority.ca), name="clusterd.example")) == REGISTERED
 
 
-def test_certificate_of_an_unknown_authority_is_refused(clusterd: Start, authority: Authority, stranger: Authority) -> None:
+def test_certificate_of_an_unknown_authority_is_refused(clusterd: Start, authority: Authority, unknown_authority: Authority) -> None:
     one = secured(clusterd, authority)
-    error = refusal(Server(one.address, ca=str(stranger.ca)))
+    error = refusal(Server(one.address, ca=str(unknown_authority.ca)))
     assert (error.code, error.message.split(": ")[0]) == ("tls_failed", f"the certificate of {one.address} is not accepted")
     assert "ca_cert" in error.hint
     assert one.calls == []
 
 
-@pytest.mark.parametrize("who", ["nobody", "stranger"])
-def test_mutual_tls_requires_a_known_client(clusterd: Start, authority: Authority, stranger: Authority, who: str) -> None:
-    one, pair = secured(clusterd, authority, mutual=True), stranger.pair("client")
-    keys = {} if who == "nobody" else {"certificate": str(pair.certificate), "key": str(pair.key)}
+@pytest.mark.parametrize("client", ["without certificate", "of an unknown authority"])
+def test_mutual_tls_requires_a_known_client(clusterd: Start, authority: Authority, unknown_authority: Authority, client: str) -> None:
+    one, pair = secured(clusterd, authority, mutual=True), unknown_authority.pair("client")
+    keys = {} if client == "without certificate" else {"certificate": str(pair.certificate), "key": str(pair.key)}
     error = refusal(Server(one.address, ca=str(authority.ca), **keys))
     assert error.code in ("tls_failed", "server_unreachable")
     assert "client_cert" in error.hint

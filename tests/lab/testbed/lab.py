@@ -61,6 +61,10 @@ class Lab:
         self._require(name)
         return Path(f"/proc/{self.first(name)['pid']}/root") / path.lstrip("/")
 
+    def node_path(self, name: str, part: str) -> Path:
+        """Return the path of a file of a host's simulated devices, seen from outside, such as ``sim.json``. Raise LabError if the host is down."""
+        return self.path(name, f"/{image.NODES}/{name}/{part}")
+
     def enter(self, name: str) -> list[str]:
         """Return the words before a command that is to run in a host. The command ends with its caller. Raise LabError if the host is down."""
         self._require(name)
