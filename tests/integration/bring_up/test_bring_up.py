@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import pytest
 from ansible_collections.hccn.cluster.plugins.module_utils._device.info import MACHINE_ID_PATHS
 
-from tests.lib.hosts import node, set_state, tools
+from tests.lib.hosts import node, set_state, tools, write_inventory
 from tests.lib.playbook import ansible_environment, recap, run_playbook, unfolded
 
 HOSTS = ("n1", "n2")
@@ -46,12 +46,8 @@ def cluster_of_three(tmp_path: Path) -> Path:
 
 def made(tmp_path: Path, *names: str, options: tuple[str, ...] = ()) -> Path:
     """Make hosts with two NPUs. ``options``: of the simulator, with ``{server}`` for the number of a host."""
-    lines = ["[npu]"]
-    for server, name in enumerate(names, 1):
-        root = node(tmp_path / name, *(option.replace("{server}", str(server)) for option in options), devices=2)
-        lines.append(" ".join([name, *(f"{option}={path}" for option, path in tools(root).items())]))
-    lines += ["[npu:vars]", "ansible_connection=local", f"ansible_python_interpreter={sys.executable}", ""]
-    (tmp_path / "hosts").write_text("\n".join(lines))
+    write_inventory(tmp_path, {name: tools(node(tmp_path / name, *(option.replace("{server}", str(server)) for option in options), devices=2))
+                               for server, name in enumerate(names, 1)})
     return tmp_path
 
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.integration.check_collective.mpi import hosts_on_this_machine, mpirun, nccl_programs, programs
-from tests.lib.hosts import node, tools
+from tests.lib.hosts import node, tools, write_inventory
 from tests.lib.playbook import run_playbook
 
 POD = {"n1": 3, "n2": 4, "n3": 3}
@@ -20,13 +19,11 @@ POD = {"n1": 3, "n2": 4, "n3": 3}
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Path:
     mpirun()
     folder = tmp_path_factory.mktemp("cluster")
-    lines = ["[npu]"]
+    hosts = {}
     for place, (name, pod) in enumerate(POD.items(), 1):
         root = node(folder / name, "--product", "A3", "--server-index", str(place), "--super-pod-id", str(pod), devices=2)
-        variables = {**tools(root), "ansible_host": f"127.77.0.{place}"}
-        lines.append(" ".join([name, *(f"{option}={value}" for option, value in variables.items())]))
-    lines += ["[npu:vars]", "ansible_connection=local", f"ansible_python_interpreter={sys.executable}", ""]
-    (folder / "hosts").write_text("\n".join(lines))
+        hosts[name] = {**tools(root), "ansible_host": f"127.77.0.{place}"}
+    write_inventory(folder, hosts)
     programs(folder)
     nccl_programs(folder)
     return folder

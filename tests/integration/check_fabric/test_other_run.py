@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
 import pwd
@@ -20,6 +19,7 @@ import pytest
 from ansible_collections.hccn.cluster.plugins.module_utils._fabric import locks
 from tests.integration.check_fabric.cluster import Cluster
 from tests.integration.check_fabric.role import play, verdicts
+from tests.lib.module import import_file
 from tests.lib.project import COLLECTION
 from tests.lib.waiting import until
 
@@ -157,10 +157,7 @@ def test_retest_during_a_check_drains_no_host(cluster: Cluster, tmp_path: Path, 
     kept_in = {"ANSIBLE_CALLBACKS_ENABLED": "hccn.cluster.results", "HCCN_RESULTS_PATH": str(again / "history")}
     output = play(cluster, again, "retest", of_hosts={host: {} for host in SECOND}, environment=kept_in, retest_pairs=pairs)
     assert verdicts(output) == dict.fromkeys(SECOND, "busy")
-    spec = importlib.util.spec_from_file_location("history_source", COLLECTION / "extensions/eda/plugins/event_source/history.py")
-    assert spec is not None and spec.loader is not None
-    source = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(source)
+    source = import_file(COLLECTION / "extensions/eda/plugins/event_source/history.py")
     (path,) = (again / "history").glob("*/*/*/*.jsonl")
     text = path.read_text()
     kept = [json.loads(line) for line in text.splitlines()]

@@ -7,7 +7,6 @@ import json
 import os
 import re
 import signal
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,7 +17,7 @@ from tests.integration.clusterd.api import Api, Object
 from tests.integration.clusterd.certificates import Authority
 from tests.simulator.clusterd_sim.server import ClusterD, Tls
 from tests.simulator.clusterd_sim.world import Job, Times, World
-from tests.lib.hosts import node, set_state, tools
+from tests.lib.hosts import node, set_state, tools, write_inventory
 from tests.lib.playbook import run_playbook
 
 HOSTS = ("node-1", "node-2")
@@ -79,12 +78,7 @@ class Site(NamedTuple):
 @pytest.fixture(scope="module")
 def nodes(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("site")
-    lines = ["[npu]"]
-    for name in HOSTS:
-        root = node(folder / name, "--product", "A3", devices=16)
-        lines.append(" ".join([name, *(f"{option}={value}" for option, value in tools(root).items())]))
-    lines += ["[npu:vars]", "ansible_connection=local", f"ansible_python_interpreter={sys.executable}", ""]
-    (folder / "hosts").write_text("\n".join(lines))
+    write_inventory(folder, {name: tools(node(folder / name, "--product", "A3", devices=16)) for name in HOSTS})
     return folder
 
 

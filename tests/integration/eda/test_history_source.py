@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import importlib.util
 import json
 from pathlib import Path
 from types import ModuleType
@@ -13,6 +12,7 @@ import pytest
 
 from ansible_collections.hccn.cluster.plugins.filter.diagnose import FilterModule
 from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose import measurement_table, unstarted_runs
+from tests.lib.module import import_file
 from tests.lib.project import COLLECTION
 
 DAY = "2026/11/21"
@@ -20,11 +20,7 @@ DAY = "2026/11/21"
 
 @pytest.fixture(scope="module")
 def source() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("history_source", COLLECTION / "extensions/eda/plugins/event_source/history.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return import_file(COLLECTION / "extensions/eda/plugins/event_source/history.py")
 
 
 def verdict(host: str, state: str, *evidence: str) -> dict[str, Any]:

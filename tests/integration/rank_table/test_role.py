@@ -6,12 +6,11 @@ import json
 import os
 import re
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from tests.lib.hosts import node, tools
+from tests.lib.hosts import node, tools, write_inventory
 from tests.lib.playbook import recap, run_playbook
 
 HOSTS = ("n1", "n2", "n10")
@@ -23,14 +22,12 @@ Done = subprocess.CompletedProcess[str]
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("cluster")
-    lines = ["[npu]"]
+    hosts = {}
     for place, name in enumerate(HOSTS, 1):
         root = node(folder / name, "--product", "A3", "--server-index", str(SERVER_INDEX[name]), "--super-pod-id", "3",
                     "--address-template", f"10.78.{place}.1{{device}}", devices=2)
-        variables = {**tools(root), "rank_table_path": root / "hccl.json", "rank_table_server_id": f"192.0.2.{place}"}
-        lines.append(" ".join([name, *(f"{option}={value}" for option, value in variables.items())]))
-    lines += ["[npu:vars]", "ansible_connection=local", f"ansible_python_interpreter={sys.executable}", ""]
-    (folder / "hosts").write_text("\n".join(lines))
+        hosts[name] = {**tools(root), "rank_table_path": root / "hccl.json", "rank_table_server_id": f"192.0.2.{place}"}
+    write_inventory(folder, hosts)
     return folder
 
 
