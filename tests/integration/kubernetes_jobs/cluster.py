@@ -180,7 +180,7 @@ class Cluster:
             return pod
 
     def _control(self, plural: str, job: dict[str, Any]) -> None:
-        """Do with a job what the controllers of Volcano or MPI Operator do."""
+        """Handle a job like the controllers of Volcano or MPI Operator."""
         name, volcano = job["metadata"]["name"], plural == "jobs"
         if volcano:
             roles = [task["template"] for task in job["spec"]["tasks"]]
