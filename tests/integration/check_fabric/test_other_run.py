@@ -75,7 +75,7 @@ class First:
         of_hosts: dict[str, dict[str, Any]] = {name: {} for name in SECOND}
         of_hosts["n5"] = {"ansible_python_interpreter": str(interpreter), "ansible_pipelining": False}
         self._output: Future[str] = background.submit(play, cluster, folder(tmp_path, "first"), of_hosts=of_hosts, check_fabric_plan="full",
-                                                    check_fabric_advanced={"server_start_delay_s": 0.3, "meeting_timeout_s": 600})
+                                                      check_fabric_advanced={"server_start_delay_s": 0.3, "meeting_timeout_s": 600})
         until(lambda: self._output.done() or all(holder(cluster, name) for name in SECOND), 120)
         assert not self._output.done(), self._output.result()
         self.run_id = str(holder(cluster, "n1").run_id)
