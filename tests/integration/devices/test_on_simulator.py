@@ -144,8 +144,8 @@ def test_file_is_completed_and_verified_in_place(host: Path) -> None:
 def test_simulated_tool_reads_the_file(host: Path) -> None:
     call_module("hccn_conf", {**tools(host), "settings": {"mtu": 4200}, "devices": ["0"]})
     subprocess.run([str(host / "bin/hccn_tool"), "-i", "0", "-cfg", "recovery"], check=True, timeout=30, stdout=subprocess.DEVNULL)
-    said = subprocess.run([str(host / "bin/hccn_tool"), "-i", "0", "-mtu", "-g"], check=True, timeout=30, capture_output=True, text=True)
-    assert said.stdout == "mtu:4200\n"
+    ran = subprocess.run([str(host / "bin/hccn_tool"), "-i", "0", "-mtu", "-g"], check=True, timeout=30, capture_output=True, text=True)
+    assert ran.stdout == "mtu:4200\n"
 
 
 def test_host_with_950_is_read_as_far_as_supported(tmp_path: Path) -> None:
