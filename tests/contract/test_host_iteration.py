@@ -1,6 +1,7 @@
 """Check that no task that runs on every host iterates over all hosts: with a thousand hosts it would take a million steps.
 
-Such an iteration runs once, and its result is kept as a fact.
+Such an iteration runs once, and its result is kept as a fact. The check searches the YAML of the roles for the forms in ITERATION, because unit
+tests of filters cannot show how often Ansible evaluates them. ``make bench-scale`` measures the cost.
 """
 
 from __future__ import annotations

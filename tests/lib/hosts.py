@@ -1,10 +1,11 @@
-"""Simulated hosts: make one, change the state of its NPUs, point a module at it."""
+"""Simulated hosts: make one, change the state of its NPUs, point a module or an inventory at it."""
 
 from __future__ import annotations
 
 import os
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -35,3 +36,13 @@ def set_state_after(root: Path, commands: int, *state: str, matching: str = "") 
 def tools(root: Path) -> dict[str, Any]:
     """Return the options with which a module finds the tools of a simulated host."""
     return {"hccn_tool": str(root / "bin/hccn_tool"), "npu_smi": str(root / "bin/npu-smi"), "hccn_conf": str(root / "etc/hccn.conf")}
+
+
+def write_inventory(folder: Path, hosts: Mapping[str, Mapping[str, object]], **variables: object) -> Path:
+    """Write the inventory ``folder``/hosts with a group ``npu`` of hosts that are this machine, each with its variables, one host per line."""
+    lines = ["[npu]", *(" ".join([name, *(f"{key}={value}" for key, value in own.items())]) for name, own in hosts.items()),
+             "[npu:vars]", "ansible_connection=local", f"ansible_python_interpreter={sys.executable}",
+             *(f"{key}={value}" for key, value in variables.items()), ""]
+    path = folder / "hosts"
+    path.write_text("\n".join(lines))
+    return path

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -23,8 +24,37 @@ def ansible_environment(**more: str) -> dict[str, str]:
     return {**outside, "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]), **own, **more}
 
 
+def isolated_environment(folder: Path, **more: str) -> dict[str, str]:
+    """Return the environment of an Ansible command without settings of the caller, with home and temporary files in ``folder``."""
+    settings = folder / "ansible.cfg"
+    settings.touch()
+    (folder / "home").mkdir(exist_ok=True)
+    return {"PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8", "HOME": str(folder / "home"), "PYTHONDONTWRITEBYTECODE": "1", "ANSIBLE_CONFIG": str(settings),
+            "ANSIBLE_NOCOLOR": "1", "ANSIBLE_LOCAL_TEMP": str(folder / "tmp"), "ANSIBLE_COLLECTIONS_PATH": str(ROOT / "collections"), **more}
+
+
 def run_playbook(playbook: str | Path, inventory: str | Path, *arguments: str, cwd: str | Path = ROOT, timeout: float = 300,
                  **environment: str) -> subprocess.CompletedProcess[str]:
     """Run a playbook (a path, or ``hccn.cluster.NAME``) and return its exit status and output. ``environment``: variables to set or replace."""
     argv = [ANSIBLE_PLAYBOOK, "-i", str(inventory), str(playbook), *arguments]
     return subprocess.run(argv, cwd=cwd, env=ansible_environment(**environment), stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=timeout)
+
+
+def unfolded(output: str) -> str:
+    """Return the output of ansible-playbook with each long message on one line."""
+    return re.sub(r"\n {8}", " ", output)
+
+
+def recap(output: str) -> dict[str, dict[str, int]]:
+    """Return the numbers of tasks by host from the recap of a run: ``ok``, ``changed``, ``unreachable``, ``failed``, ..."""
+    found = {}
+    for line in output.split("PLAY RECAP")[-1].partition("\n\n")[0].splitlines():
+        name, _, counts = line.partition(":")
+        if "ok=" in counts:
+            found[name.strip()] = {key: int(value) for key, value in (word.split("=") for word in counts.split())}
+    return found
+
+
+def final_screen(output: str) -> list[str]:
+    """Return the lines that the callback prints after Ansible's recap."""
+    return output.partition("PLAY RECAP")[2].partition("\n\n")[2].strip().splitlines()

@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
+from tests.lib.waiting import happens
 from tests.simulator.hccn_sim import layout
 from tests.simulator.hccn_sim.node import Node
 from tests.simulator.hccn_sim.perf_device import record_path
@@ -66,9 +67,9 @@ class Bench:
         waiting = self.start(server, f"-i {device} -roce_test {line} -tcp")
         self.until_ready(server, device)
         address = Node(str(self.root(server))).state.get(device, "ip")
-        asked = self.run(client, f"-i {device} -roce_test {line} address {address} -tcp")
+        ran = self.run(client, f"-i {device} -roce_test {line} address {address} -tcp")
         out, err = waiting.communicate(timeout=DEADLINE)
-        return Ran(waiting.returncode, out, err), asked
+        return Ran(waiting.returncode, out, err), ran
 
     def until_ready(self, name: str, device: int) -> dict:
         deadline = time.monotonic() + DEADLINE
@@ -85,7 +86,4 @@ class Bench:
 
 def gone(record: dict) -> bool:
     """Return True if the device's process exited by itself in time."""
-    deadline = time.monotonic() + DEADLINE
-    while alive(record) and time.monotonic() < deadline:
-        time.sleep(0.01)
-    return not alive(record)
+    return happens(lambda: not alive(record), DEADLINE)

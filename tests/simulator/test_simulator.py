@@ -31,7 +31,7 @@ def test_init_does_not_change_an_existing_node(tmp_path: Path, capsys: pytest.Ca
     )
     assert json.loads((root / "state/devices.json").read_text())["1"]["link"] == "0"
     assert cli(["set", str(root), "0.busy=1"]) == 0
-    assert cli(command) == 0, "a node that is there is left as it is"
+    assert cli(command) == 0, "an existing node is not changed"
     assert cli(["get", str(root), "0"]) == 0
     assert capsys.readouterr().out == "busy=1\nip=10.1.0.0\nnetmask=255.255.255.0\ntls=1\n"
     assert cli([*command, "--reset"]) == 0

@@ -147,8 +147,8 @@ def test_sibling_dies_do_not_reach_each_other(pod: Bench) -> None:
     assert pod.run("d", "-i 4 -ping -g address 10.78.4.5").code == 0, "on A2 they are no siblings"
     waiting = pod.start("a", "-i 5 -roce_test ib_send_bw -tcp")
     pod.until_ready("a", 5)
-    asked = pod.run("a", "-i 4 -roce_test ib_send_bw address 10.78.1.5 -tcp")
-    assert (asked.code, "Couldn't connect to 10.78.1.5:18515" in asked.out) == (255, True)
+    client = pod.run("a", "-i 4 -roce_test ib_send_bw address 10.78.1.5 -tcp")
+    assert (client.code, "Couldn't connect to 10.78.1.5:18515" in client.out) == (255, True)
     assert pod.run("a", "-i 5 -roce_test reset").out.endswith(SUCCESS)
     waiting.communicate(timeout=30)
 

@@ -87,7 +87,7 @@ def measured() -> dict[str, Any]:
         for record in answer["measurements"]:
             record.update({key: copy.deepcopy(whole[key]) for key in ("tool", "command", "options", "started_at", "duration_s") if key in whole})
             record["schema"] = whole["schema"]
-        answers[host] = {**copy.deepcopy(base), **answer, "error": {"code": "x", "message": "said"}}
+        answers[host] = {**copy.deepcopy(base), **answer, "error": {"code": "x", "message": "broken"}}
         answers[host].pop("error")
     return answers
 

@@ -53,9 +53,9 @@ def test_endless_rank_tables(clusterd: Start) -> None:
     one = clusterd()
     one._served["/config.Config/SubscribeRankTable"] = endless(lambda number: {"jobId": "j", "rankTable": json.dumps({"version": str(number)})})
     with Channel(Server(one.address), 5) as channel:
-        heard = rank_table_stream.subscribe(channel, "j", "r", 20, 0.3)
-    assert heard.received > rank_table_stream.MAX_MESSAGES == len(heard.messages)
-    assert int(heard.table["version"]) >= rank_table_stream.MAX_MESSAGES
+        subscription = rank_table_stream.subscribe(channel, "j", "r", 20, 0.3)
+    assert subscription.received > rank_table_stream.MAX_MESSAGES == len(subscription.messages)
+    assert int(subscription.table["version"]) >= rank_table_stream.MAX_MESSAGES
 
 
 def test_endless_faults(clusterd: Start) -> None:

@@ -25,7 +25,7 @@ from tests.lab.versions import cores
 from tests.lab.benchmarks.null import answers
 from tests.lab.versions.interpreters import found as interpreters
 from tests.contract.security.mutations import CANARY, MARK
-from tests.lib.playbook import ansible_environment
+from tests.lib.playbook import ansible_environment, unfolded
 from tests.lib.project import COLLECTION, ROOT, skip
 
 pytestmark = pytest.mark.slow
@@ -106,7 +106,7 @@ def play(site: Path, binaries: Path, place: Path, playbook: str, odd: Mapping[st
         done = subprocess.run([binaries / "ansible-playbook", "-i", site / "hosts.json", f"hccn.cluster.{playbook}"], cwd=place / "work", env=environment,
                               stdin=subprocess.DEVNULL, capture_output=True, timeout=240)
     mutations = place / "mutations"
-    output = re.sub(r"\n {8}", " ", (done.stdout + done.stderr).decode("utf-8", "replace"))
+    output = unfolded((done.stdout + done.stderr).decode("utf-8", "replace"))
     return PlaybookRun(done.returncode, output, mutations.read_text() if mutations.exists() else "", concluded(place / "history"))
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import Any
 import yaml
 
 from tests.lib.hosts import node, tools
-from tests.lib.playbook import run_playbook
+from tests.lib.playbook import recap, run_playbook, unfolded
 from tests.lib.project import ROOT
 
 DEADLINE = 300
@@ -19,10 +18,10 @@ DEADLINE = 300
 
 @dataclass(frozen=True)
 class Done:
-    """``said``: the output with long lines unfolded; ``hosts``: the counts of the recap by host."""
+    """``output``: the output with long lines unfolded; ``hosts``: the counts of the recap by host."""
 
     code: int
-    said: str
+    output: str
     hosts: dict[str, dict[str, int]]
 
     def count(self, what: str) -> dict[str, int]:
@@ -49,21 +48,12 @@ class Cluster:
     def play(self, job: str | Path, *arguments: str) -> Done:
         path = ROOT / f"playbooks/{job}.yml" if isinstance(job, str) else job
         done = run_playbook(path, self.inventory / "hosts", "--forks", "2", *arguments, cwd=self.folder, timeout=DEADLINE)
-        said = re.sub(r"\n {8}", " ", done.stdout) + done.stderr
-        return Done(done.returncode, said, recap(done.stdout))
-
-
-def recap(text: str) -> dict[str, dict[str, int]]:
-    found = {}
-    for line in text.split("PLAY RECAP")[-1].splitlines():
-        name, _, counts = line.partition(":")
-        if "ok=" in counts:
-            found[name.strip()] = {key: int(value) for key, value in (word.split("=") for word in counts.split())}
-    return found
+        output = unfolded(done.stdout) + done.stderr
+        return Done(done.returncode, output, recap(done.stdout))
 
 
 def make(folder: Path, hosts: dict[str, list[str]], **variables: Any) -> Cluster:
-    """A cluster of hosts with two NPUs. ``hosts``: further arguments of the simulator's ``init``, by host."""
+    """Return a cluster of hosts with two NPUs. ``hosts``: further arguments of the simulator's ``init``, by host."""
     nodes = {}
     for number, (name, arguments) in enumerate(hosts.items(), 1):
         nodes[name] = node(folder / name, "--address-template", f"10.78.{number}.1{{device}}", "--netmask", "255.255.0.0", "--switch-address", "10.78.0.1",

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from tests.integration.adopt.cluster import DEADLINE, Cluster, Done, make
+from tests.lib.waiting import happens
 from tests.simulator.hccn_sim.node import Node
 from tests.lib.hosts import set_state
 from tests.lib.playbook import ANSIBLE_PLAYBOOK, ansible_environment
@@ -89,10 +90,7 @@ def bring_up_killed(cluster: Cluster, wanted: list[dict[str, Any]], words: str) 
     argv = [ANSIBLE_PLAYBOOK, "-i", str(cluster.inventory / "hosts"), str(ROOT / "playbooks/bring_up.yml"),
             "--limit", "npu1", "-e", json.dumps(variables)]
     play = subprocess.Popen(argv, cwd=cluster.folder, env=ansible_environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
-    end = time.monotonic() + DEADLINE
-    while not reached.exists() and time.monotonic() < end:
-        time.sleep(0.02)
-    assert reached.exists(), "the set was never made"
+    assert happens(reached.exists, DEADLINE), "the set was never made"
     os.killpg(play.pid, signal.SIGKILL)
     play.wait(DEADLINE)
     time.sleep(1.5)  # the wrapper of the tool kills the module meanwhile if it has left the process group of ansible-playbook
@@ -102,7 +100,7 @@ def bring_up_killed(cluster: Cluster, wanted: list[dict[str, Any]], words: str) 
 def test_state_before_the_change_is_restored(cluster: Cluster) -> None:
     text, before, devices = cluster.conf("npu1").read_text(), settings(cluster, "npu1"), addresses(cluster, "npu1")
     done = bring_up(cluster, network(7, 0), "enabled", bring_up_settings={"send_arp_status": 1})
-    assert done.code == 0, done.said
+    assert done.code == 0, done.output
     changed = settings(cluster, "npu1")
     assert {"address_0=10.79.7.10", "gateway_0=10.79.0.1", "tls_enable_1=1", "send_arp_status_0=1"} <= set(changed)
 
@@ -115,26 +113,26 @@ def test_state_before_the_change_is_restored(cluster: Cluster) -> None:
     assert not unfinished(cluster, "npu1").exists()
 
     done = cluster.play("restore", "--check", "--diff", "--limit", "npu1")
-    assert done.code == 0, done.said
+    assert done.code == 0, done.output
     assert settings(cluster, "npu1") == changed
 
     done = cluster.play("restore", "--limit", "npu1")
-    assert done.code == 0, done.said
+    assert done.code == 0, done.output
     assert settings(cluster, "npu1") == before
     assert addresses(cluster, "npu1") == devices
-    assert ": addresses of 1 NPUs, TLS flag of 2, 12 settings of hccn.conf, 2 removed from it\"" in done.said
+    assert ": addresses of 1 NPUs, TLS flag of 2, 12 settings of hccn.conf, 2 removed from it\"" in done.output
 
     done = cluster.play("restore", "--limit", "npu1")
-    assert (done.code, done.count("changed")) == (0, {"npu1": 0}), done.said
+    assert (done.code, done.count("changed")) == (0, {"npu1": 0}), done.output
     assert json.loads(record(cluster, "npu1").read_text())["hccn_conf"] == text
 
 
 def test_run_without_changes_saves_nothing(cluster: Cluster) -> None:
     done = bring_up(cluster, [])
-    assert (done.code, done.count("changed")) == (0, {"npu1": 0}), done.said
+    assert (done.code, done.count("changed")) == (0, {"npu1": 0}), done.output
     assert not record(cluster, "npu1").exists()
     done = cluster.play("bring_up", "--check", "--limit", "npu1", "-e", json.dumps({"bring_up_network": network(7, 0)}))
-    assert done.code == 0, done.said
+    assert done.code == 0, done.output
     assert not record(cluster, "npu1").exists()
 
 
@@ -152,11 +150,11 @@ def test_repeated_run_after_a_kill_keeps_the_state_before_the_first(cluster: Clu
     assert unfinished(cluster, "npu1").exists()
 
     done = bring_up(cluster, network(8, 0, 1))
-    assert done.code == 0, done.said
+    assert done.code == 0, done.output
     assert addresses(cluster, "npu1")[1]["ip"] == "10.79.8.11"
     assert not unfinished(cluster, "npu1").exists()
     done = cluster.play("restore", "--limit", "npu1")
-    assert done.code == 0, done.said
+    assert done.code == 0, done.output
     assert (addresses(cluster, "npu1"), settings(cluster, "npu1")) == (devices, conf)
 
 
@@ -165,7 +163,7 @@ def test_killed_run_can_be_restored_at_once(cluster: Cluster) -> None:
     kill_at(cluster, "-ip -s")
     assert bring_up(cluster, network(7, 0, 1)).code == 2
     done = cluster.play("restore", "--limit", "npu1")
-    assert done.code == 0, done.said
+    assert done.code == 0, done.output
     assert (addresses(cluster, "npu1"), settings(cluster, "npu1")) == (devices, conf)
     assert not unfinished(cluster, "npu1").exists()
 
@@ -173,9 +171,9 @@ def test_killed_run_can_be_restored_at_once(cluster: Cluster) -> None:
 def test_new_change_after_a_complete_run_restores_to_that_run(cluster: Cluster) -> None:
     for third in (7, 8):
         done = bring_up(cluster, network(third, 0, 1))
-        assert done.code == 0, done.said
+        assert done.code == 0, done.output
     done = cluster.play("restore", "--limit", "npu1")
-    assert done.code == 0, done.said
+    assert done.code == 0, done.output
     assert [one["ip"] for one in addresses(cluster, "npu1").values()] == ["10.79.7.10", "10.79.7.11"]
 
 
@@ -195,10 +193,10 @@ def test_missing_saved_address_fails_the_host_by_name(cluster: Cluster) -> None:
     saved = json.loads(record(cluster, "npu1").read_text())
     record(cluster, "npu1").write_text(json.dumps({**saved, "network": [entry for entry in saved["network"] if entry["id"] == 0]}))
     done = cluster.play("restore", "--limit", "npu1")
-    assert done.code == 2, done.said
+    assert done.code == 2, done.output
     assert ("npu1 NPU 1: its address was changed to 10.79.7.11, but the address that it had before was not saved (hccn.conf had 10.78.1.11). "
-            "Set it with device_network.") in done.said
-    assert [one["ip"] for one in addresses(cluster, "npu1").values()] == ["10.78.1.10", "10.79.7.11"], "what was saved is put back all the same"
+            "Set it with device_network.") in done.output
+    assert [one["ip"] for one in addresses(cluster, "npu1").values()] == ["10.78.1.10", "10.79.7.11"], "the saved addresses are restored nevertheless"
 
 
 def test_nothing_is_changed_if_the_state_cannot_be_saved(cluster: Cluster) -> None:
@@ -206,9 +204,9 @@ def test_nothing_is_changed_if_the_state_cannot_be_saved(cluster: Cluster) -> No
     record(cluster, "npu1").mkdir()
     done = bring_up(cluster, network(7, 0))
     assert done.code == 2
-    assert f"the current settings cannot be saved in {record(cluster, 'npu1')}: " in done.said
+    assert f"the current settings cannot be saved in {record(cluster, 'npu1')}: " in done.output
     assert addresses(cluster, "npu1") == devices
-    assert "bring_up_keep_previous: false" in done.said
+    assert "bring_up_keep_previous: false" in done.output
     assert bring_up(cluster, network(7, 0), bring_up_keep_previous=False).code == 0
 
 
@@ -217,7 +215,7 @@ def test_missing_record_is_one_message(cluster: Cluster) -> None:
     done = cluster.play("restore", "--limit", "npu2")
     assert done.code == 2
     path = record(cluster, "npu2")
-    assert f"npu2: nothing can be restored: {path} does not exist on the host. bring_up writes it before it changes a host." in done.said
+    assert f"npu2: nothing can be restored: {path} does not exist on the host. bring_up writes it before it changes a host." in done.output
     assert cluster.conf("npu2").read_bytes() == before
 
 
@@ -225,4 +223,4 @@ def test_unrelated_record_is_refused(cluster: Cluster) -> None:
     record(cluster, "npu2").write_text('{"schema": "hccn.cluster/history/1"}')
     done = cluster.play("restore", "--limit", "npu2")
     assert done.code == 2
-    assert "the saved state does not have the schema hccn.cluster/restore/2 (another version saved it, or it is another file)" in done.said
+    assert "the saved state does not have the schema hccn.cluster/restore/2 (another version saved it, or it is another file)" in done.output

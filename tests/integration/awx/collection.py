@@ -1,4 +1,4 @@
-"""Takes the collection awx.awx out of the package ``ansible``, which brings it, into .cache/awx: python -m tests.integration.awx.collection."""
+"""Extract the collection awx.awx from the package ``ansible`` into .cache/awx: ``python -m tests.integration.awx.collection``."""
 
 from __future__ import annotations
 

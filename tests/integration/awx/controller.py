@@ -1,7 +1,7 @@
-"""A stand-in for AWX's API: what the modules of awx.awx 24 call to make projects, templates, workflows and schedules.
+"""A stand-in for AWX's API: the requests with which the modules of awx.awx 24 make projects, templates, workflows and schedules.
 
-As AWX does, it refuses a breach of its survey rules, a link to something that is not there, variables that a template does not ask for and a schedule
-without start or interval; and it shows no secret.
+Like AWX, it refuses surveys that violate its rules, links to missing objects, variables that a template does not ask for, and schedules without start or
+interval. It returns no secrets.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tests.integration.awx.surveys import plugin
 
 HIDDEN = "$encrypted$"
 SECRETS = {"password", "ssh_key_data", "ssh_key_unlock", "become_password", "token"}
-# What a notification of this kind has beside what it is given.
+# The fields that AWX adds to the configuration of a webhook.
 WEBHOOK = {"username": "", "password": "", "disable_ssl_verification": False, "http_method": "POST", "headers": {}}
 TYPES = {"organizations": "organization", "projects": "project", "inventories": "inventory", "inventory_sources": "inventory_source",
          "credential_types": "credential_type", "credentials": "credential", "execution_environments": "execution_environment",
@@ -38,7 +38,7 @@ class Refused(Exception):
 
 
 class Controller:
-    """``url`` of the API; ``changes`` are the requests that were no looks, in their order."""
+    """``url`` of the API; ``changes``: the requests that change something, in their order."""
 
     user, password, token = "admin", "secret", "a-token"
 
@@ -84,8 +84,8 @@ class Controller:
     def named(self, kind: str) -> dict[str, dict[str, Any]]:
         return {str(found.get("name") or found["identifier"]): found for found in self.objects[kind].values()}
 
-    def behind(self, kind: str, name: str, part: str) -> list[str]:
-        """Names of what is linked to an object: its credentials, notifications or next nodes."""
+    def linked_names(self, kind: str, name: str, part: str) -> list[str]:
+        """Return the names of the objects that are linked to an object: its credentials, notifications or next nodes."""
         ids = self.linked.get((self.named(kind)[name]["id"], part), [])
         return sorted(str(found.get("name") or found["identifier"]) for found in self._all() if found["id"] in ids)
 
@@ -166,8 +166,8 @@ class Controller:
                 raise Refused(f"{field}: {body[field]} does not exist")
         if body.get("extra_data"):
             template = self.objects["job_templates"][body.get("unified_job_template") or there["unified_job_template"]]
-            asked = {question["variable"] for question in self.surveys.get(template["id"], {"spec": []})["spec"]}
-            if not template.get("ask_variables_on_launch") and set(body["extra_data"]) - asked:
+            variables = {question["variable"] for question in self.surveys.get(template["id"], {"spec": []})["spec"]}
+            if not template.get("ask_variables_on_launch") and set(body["extra_data"]) - variables:
                 raise Refused("extra_data: Variables are not allowed on launch.")
         if "rrule" in body and not RRULE.fullmatch(body["rrule"]):
             raise Refused("rrule: not valid")

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import configparser
 import json
-import os
 import shlex
 import shutil
 import subprocess
@@ -173,18 +172,3 @@ class Job:
         path = control / "artifacts" / str(self.id) / "rc"
         text = path.read_text() if path.exists() else "None"
         return None if text == "None" else int(text)
-
-
-def processes(*needles: str) -> dict[int, str]:
-    """Return pids and command lines of the processes that have one of the texts in their command line or environment."""
-    found = {}
-    for name in os.listdir("/proc"):
-        if name.isdigit() and int(name) != os.getpid():
-            try:
-                words = Path("/proc", name, "cmdline").read_bytes()
-                seen = words + b"\0" + Path("/proc", name, "environ").read_bytes()
-            except OSError:
-                continue
-            if any(needle.encode() in seen for needle in needles):
-                found[int(name)] = words.replace(b"\0", b" ").decode("utf-8", "replace").strip()
-    return found

@@ -1,4 +1,4 @@
-"""roles/awx over a stand-in of AWX's API: first everything is made, then nothing is changed."""
+"""Run roles/awx twice on a stand-in for AWX's API: the first run makes everything, the second changes nothing."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Runs]:
     controller.close()
 
 
-def test_the_first_run_makes_all_and_the_second_changes_nothing(runs: Runs) -> None:
+def test_first_run_makes_everything_and_second_changes_nothing(runs: Runs) -> None:
     assert runs.first.returncode == 0, runs.first.stdout + runs.first.stderr
     assert changed(runs.first) == 12
     assert runs.second.returncode == 0, runs.second.stdout + runs.second.stderr
@@ -77,25 +77,25 @@ def test_the_first_run_makes_all_and_the_second_changes_nothing(runs: Runs) -> N
     assert runs.changes_of_second == []
 
 
-def test_every_job_has_its_template(runs: Runs) -> None:
+def test_every_job_has_a_template(runs: Runs) -> None:
     templates = runs.controller.named("job_templates")
     assert set(templates) == NAMES
     for name, template in templates.items():
         assert template["playbook"] == f"playbooks/{name.removeprefix('hccn ')}.yml"
         assert (template["allow_simultaneous"], template["job_slice_count"], template["ask_variables_on_launch"]) == (False, 1, True)
-        assert runs.controller.behind("job_templates", name, "credentials") == ["hccn history", "hccn hosts"]
-        assert runs.controller.behind("job_templates", name, "notification_templates_error") == ["hccn failures"]
+        assert runs.controller.linked_names("job_templates", name, "credentials") == ["hccn history", "hccn hosts"]
+        assert runs.controller.linked_names("job_templates", name, "notification_templates_error") == ["hccn failures"]
     assert [name for name, template in templates.items() if template["ask_limit_on_launch"]] == []
     assert json.loads(templates["hccn bring_up"]["extra_vars"]) == {
         "switch_upgrade_state_file": "/srv/hccn/history/switch_upgrade.json"}
 
 
-def test_what_the_inventory_says_is_not_asked(runs: Runs) -> None:
+def test_survey_does_not_ask_for_variables_of_the_inventory(runs: Runs) -> None:
     template = runs.controller.named("job_templates")["hccn check_fabric"]
-    asked = {question["variable"] for question in runs.controller.surveys[template["id"]]["spec"]}
-    assert {"check_fabric_plan", "check_fabric_control_port"} <= asked
-    assert asked & {"check_fabric_state_dir", "check_fabric_control_address"} == set()
-    assert {"hccn_hosts", "hccn_fail_on"} <= asked
+    variables = {question["variable"] for question in runs.controller.surveys[template["id"]]["spec"]}
+    assert {"check_fabric_plan", "check_fabric_control_port"} <= variables
+    assert variables & {"check_fabric_state_dir", "check_fabric_control_address"} == set()
+    assert {"hccn_hosts", "hccn_fail_on"} <= variables
     site = runs.controller.named("job_templates")["hccn site"]
     questions = {question["variable"]: question for question in runs.controller.surveys[site["id"]]["spec"]}
     assert (site["survey_enabled"], list(questions)) == (True, ["hccn_hosts", "hccn_fail_on"])
@@ -103,9 +103,10 @@ def test_what_the_inventory_says_is_not_asked(runs: Runs) -> None:
         "npu", ["never", "failed", "slow", "any"], "slow")
 
 
-def test_the_workflow_ends_with_the_page_whatever_a_check_finds(runs: Runs) -> None:
+def test_workflow_reports_whatever_a_check_finds(runs: Runs) -> None:
     controller = runs.controller
-    followers = {name: {part: behind for part in ("success_nodes", "always_nodes") if (behind := controller.behind("workflow_job_template_nodes", name, part))}
+    followers = {name: {part: names for part in ("success_nodes", "always_nodes")
+                        if (names := controller.linked_names("workflow_job_template_nodes", name, part))}
                  for name in controller.named("workflow_job_template_nodes")}
     assert followers == {
         "bring_up": {"success_nodes": ["rank_table"]}, "rank_table": {"success_nodes": ["check_fabric"]},
@@ -117,7 +118,7 @@ def test_the_workflow_ends_with_the_page_whatever_a_check_finds(runs: Runs) -> N
     assert {node["workflow_job_template"] for node in nodes.values()} == {controller.named("workflow_job_templates")[WORKFLOW]["id"]}
 
 
-def test_the_schedules(runs: Runs) -> None:
+def test_schedules(runs: Runs) -> None:
     schedules = runs.controller.named("schedules")
     assert {name: (schedule["rrule"], schedule["extra_data"], schedule["enabled"]) for name, schedule in schedules.items()} == {
         "hccn nightly quick check": (
@@ -137,7 +138,7 @@ def test_project_inventory_and_history(runs: Runs) -> None:
     assert controller.named("credentials")["hccn history"]["inputs"] == {"path": "/srv/hccn/history"}
 
 
-def test_a_missing_collection_is_named(tmp_path: Path) -> None:
+def test_missing_collection_is_named(tmp_path: Path) -> None:
     (tmp_path / "hosts").write_text(INVENTORY)
     done = run_playbook(ROOT / "playbooks/awx.yml", tmp_path / "hosts", "-e", "awx_project_url=x", cwd=tmp_path, ANSIBLE_ROLES_PATH=str(ROOT / "roles"),
                         HOME=str(tmp_path))

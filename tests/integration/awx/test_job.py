@@ -14,16 +14,17 @@ import pytest
 import yaml
 
 from ansible_collections.hccn.cluster.plugins.plugin_utils._history import reader
-from tests.integration.awx.job import Job, Outcome, Unsafe, clone, processes, synchronised
+from tests.integration.awx.job import Job, Outcome, Unsafe, clone, synchronised
 from tests.integration.awx.surveys import survey
 from tests.lib.hosts import node, set_state
+from tests.lib.processes import processes
 from tests.lib.project import ROOT
 from tests.lab.testbed import kernel
 from tests.contract.test_repository import JOBS, PARTS, awx_playbooks
 from tests.lib.waiting import until
 
 HOSTS = {"npu1": 71, "npu2": 72}
-# Answered by the inventory, for each host on its own: a job template's survey is launched without them.
+# Variables that the inventory sets separately for each host. The surveys do not ask for them.
 PER_HOST = {"check_fabric_state_dir"}
 
 

@@ -1,4 +1,4 @@
-"""The surveys made of the roles' argument specs keep AWX's rules, and the rules find what breaks them."""
+"""Surveys that are made from the argument specs of roles obey AWX's rules, and violations of the rules are detected."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ASKING = [job["role"] for job in jobs() if "role" in job]
 
 
 @pytest.mark.parametrize("role", ASKING)
-def test_the_survey_keeps_awx_rules(role: str) -> None:
+def test_surveys_obey_the_rules_of_awx(role: str) -> None:
     assert plugin("awx_survey_rules").awx_survey_breaches(survey(role)) == []
 
 
@@ -43,7 +43,7 @@ def test_every_job_is_a_playbook_of_the_project() -> None:
     ({"type": "multiselect", "choices": ["a"], "default": "a\nb"}, "the default is none of the choices"),
     ({"type": "multiplechoice", "choices": "a"}, "choices are no list of texts"),
 ])
-def test_the_rules_find_a_breach(change: dict[str, Any], breach: str) -> None:
+def test_violations_in_a_question_are_detected(change: dict[str, Any], breach: str) -> None:
     question = {"type": "text", "question_name": "Plan", "variable": "plan", "required": False, "default": "quick", "max": 9} | change
     assert breach in plugin("awx_survey_rules").question_breaches(question)
 
@@ -53,25 +53,25 @@ def test_the_rules_find_a_breach(change: dict[str, Any], breach: str) -> None:
     ({"name": "", "description": "", "spec": []}, ["survey: spec is no list of questions"]),
     ({"name": "", "description": "", "spec": [{"type": "text", "question_name": "A", "variable": "a", "required": True}] * 2}, ["a: asked twice"]),
 ])
-def test_the_rules_for_the_whole_survey(made: dict[str, Any], breaches: list[str]) -> None:
+def test_violations_in_a_survey_are_detected(made: dict[str, Any], breaches: list[str]) -> None:
     assert plugin("awx_survey_rules").awx_survey_breaches(made) == breaches
 
 
-def test_what_awx_cannot_ask_and_what_the_inventory_says_is_left_out() -> None:
+def test_unsupported_options_and_variables_of_the_inventory_are_left_out() -> None:
     options = {
         "a": {"type": "list", "default": []}, "b": {"type": "bool", "default": True, "description": "Take V(true), see C(x)."},
         "c": {"type": "int", "required": True}, "d": {"default": "{{ x }}"}, "e": {"choices": [1, 2], "default": 1}, "f": {"type": "str"},
         "g": {"type": "int", "default": 5}, "h": {"type": "str", "default": "the inventory's"},
     }
     spec = {"argument_specs": {"main": {"short_description": "Short", "options": options}}}
-    asked = plugin("awx_survey").awx_survey(spec, leave_out=["h"])["spec"]
-    assert [(question["variable"], question["type"], question["default"], question.get("choices")) for question in asked] == [
+    questions = plugin("awx_survey").awx_survey(spec, leave_out=["h"])["spec"]
+    assert [(question["variable"], question["type"], question["default"], question.get("choices")) for question in questions] == [
         ("b", "multiplechoice", "true", ["true", "false"]), ("c", "integer", "", None), ("d", "text", "", None), ("e", "multiplechoice", "1", ["1", "2"]),
         ("g", "integer", 5, None)]
-    assert asked[0]["question_description"] == "Take true, see x."
-    assert (asked[4]["min"], asked[4]["max"]) == (0, 2**31 - 1)
+    assert questions[0]["question_description"] == "Take true, see x."
+    assert (questions[4]["min"], questions[4]["max"]) == (0, 2**31 - 1)
 
 
-def test_a_survey_without_questions_is_none() -> None:
+def test_survey_without_questions_is_omitted() -> None:
     everything = [question["variable"] for question in survey("tls")["spec"]]
     assert plugin("awx_survey").awx_surveys([{"name": "tls", "role": "tls"}, {"name": "site"}], str(ROLES), everything) == {}

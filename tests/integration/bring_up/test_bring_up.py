@@ -1,6 +1,6 @@
 """The playbook bring_up on simulated hosts without addresses: addresses are planned, set and kept, and duplicates are refused.
 
-And on hosts that have addresses of which nothing is declared: what is wrong with them is found all the same.
+It also finds problems of hosts whose addresses are not declared.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 import pytest
 from ansible_collections.hccn.cluster.plugins.module_utils._device.info import MACHINE_ID_PATHS
 
-from tests.lib.hosts import node, set_state, tools
-from tests.lib.playbook import ansible_environment, run_playbook
+from tests.lib.hosts import node, set_state, tools, write_inventory
+from tests.lib.playbook import ansible_environment, recap, run_playbook, unfolded
 
 HOSTS = ("n1", "n2")
 SUBNETS = {"bring_up_subnets": [{"cidr": "10.79.0.0/16", "gateway": "10.79.0.1"}], "bring_up_tls_state": "disabled"}
@@ -46,18 +46,14 @@ def cluster_of_three(tmp_path: Path) -> Path:
 
 def made(tmp_path: Path, *names: str, options: tuple[str, ...] = ()) -> Path:
     """Make hosts with two NPUs. ``options``: of the simulator, with ``{server}`` for the number of a host."""
-    lines = ["[npu]"]
-    for server, name in enumerate(names, 1):
-        root = node(tmp_path / name, *(option.replace("{server}", str(server)) for option in options), devices=2)
-        lines.append(" ".join([name, *(f"{option}={path}" for option, path in tools(root).items())]))
-    lines += ["[npu:vars]", "ansible_connection=local", f"ansible_python_interpreter={sys.executable}", ""]
-    (tmp_path / "hosts").write_text("\n".join(lines))
+    write_inventory(tmp_path, {name: tools(node(tmp_path / name, *(option.replace("{server}", str(server)) for option in options), devices=2))
+                               for server, name in enumerate(names, 1)})
     return tmp_path
 
 
 def play(cluster: Path, playbook: str, variables: dict[str, object], *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
     done = run_playbook(f"hccn.cluster.{playbook}", cluster / "hosts", "-e", json.dumps(variables), *arguments, **environment)
-    done.stdout = re.sub(r"\n {8}", " ", done.stdout)
+    done.stdout = unfolded(done.stdout)
     return done
 
 
@@ -65,10 +61,10 @@ def bring_up(cluster: Path, variables: dict[str, object], *arguments: str) -> su
     return play(cluster, "bring_up", variables, *arguments)
 
 
-def changed(done: subprocess.CompletedProcess[str]) -> list[str]:
-    """Return the counts of changes by host. Tasks on the controller change nothing."""
-    counts = dict(re.findall(r"^(\S+) +: .*changed=(\d+)", done.stdout.split("PLAY RECAP")[1], re.MULTILINE))
-    assert counts.pop("localhost", "0") == "0"
+def changed(done: subprocess.CompletedProcess[str]) -> list[int]:
+    """Return the number of changes of each host. Tasks on the controller change nothing."""
+    counts = {host: counts["changed"] for host, counts in recap(done.stdout).items()}
+    assert counts.pop("localhost", 0) == 0
     return list(counts.values())
 
 
@@ -84,7 +80,7 @@ def test_planned_addresses_are_set_and_kept(cluster: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     assert sorted(conf(cluster, "n2").splitlines()) == sorted(PLANNED.splitlines())
     assert "address_0=10.79.0.2\n" in conf(cluster, "n1")
-    assert changed(bring_up(cluster, SUBNETS)) == ["0", "0"]
+    assert changed(bring_up(cluster, SUBNETS)) == [0, 0]
 
 
 def test_addresses_stay_if_a_host_is_unreachable(cluster: Path) -> None:
@@ -176,7 +172,7 @@ def test_previous_state_is_restored(cluster: Path) -> None:
     done = play(cluster, "restore", {})
     assert done.returncode == 0, done.stdout + done.stderr
     assert [sorted(conf(cluster, name).splitlines()) for name in HOSTS] == before
-    assert changed(play(cluster, "restore", {})) == ["0", "0"]
+    assert changed(play(cluster, "restore", {})) == [0, 0]
 
 
 LEFTOVER = "gateway_0=10.99.0.1\n"
@@ -194,8 +190,8 @@ def test_gateway_outside_the_declared_network_is_replaced(cluster: Path) -> None
     assert done.returncode == 0, done.stdout + done.stderr
     assert sorted(conf(cluster, "n2").splitlines()) == sorted(PLANNED.splitlines())
     assert "hccn.conf with 0 problems" in done.stdout
-    assert changed(done) == ["0", "1"]
-    assert changed(bring_up(cluster, SUBNETS)) == ["0", "0"]
+    assert changed(done) == [0, 1]
+    assert changed(bring_up(cluster, SUBNETS)) == [0, 0]
 
 
 def test_move_to_a_network_without_gateway_removes_the_old_gateway(cluster: Path) -> None:
@@ -228,18 +224,18 @@ def ended(cluster: Path, variables: dict[str, object], *arguments: str) -> Ended
     """Run bring_up with a history. ``recap``: unreachable and failed tasks by host."""
     history = cluster / "history"
     done = play(cluster, "bring_up", variables, *arguments, ANSIBLE_CALLBACKS_ENABLED="hccn.cluster.results", HCCN_RESULTS_PATH=str(history))
-    statistics, *screen = re.split(r"^(?=Result: )", done.stdout.split("PLAY RECAP")[1], maxsplit=1, flags=re.MULTILINE)
-    recap = {host: (int(lost), int(failed)) for host, lost, failed in re.findall(r"^(\S+) +: .*unreachable=(\d+) +failed=(\d+)", statistics, re.MULTILINE)}
+    screen = re.split(r"^(?=Result: )", done.stdout.split("PLAY RECAP")[1], maxsplit=1, flags=re.MULTILINE)[1:]
+    counts = {host: (counts["unreachable"], counts["failed"]) for host, counts in recap(done.stdout).items()}
     shown = "".join(screen).strip().splitlines()
     (run,) = history.glob("*/*/*/*.jsonl")
     assert shown[-1:] == [f"Report: {history}/reports/{run.stem.split('-', 1)[1]}.html"], done.stdout + done.stderr
     records = [json.loads(line) for line in run.read_text().splitlines()]
     findings = [record["samples"][0] for record in records if record.get("kind") == "finding"]
-    return Ended(done.returncode, recap, shown[:-1], findings, done.stdout)
+    return Ended(done.returncode, counts, shown[:-1], findings, done.stdout)
 
 
 def addressed(tmp_path: Path, *names: str) -> Path:
-    """Hosts with undeclared addresses that are the same in hccn.conf and on the devices."""
+    """Make hosts with undeclared addresses that are the same in hccn.conf and on the devices."""
     return made(tmp_path, *names, options=("--address-template", "10.78.{server}.1{device}", "--netmask", "255.255.0.0"))
 
 

@@ -48,7 +48,7 @@ class Call:
         return self.result()["measurements"][0]
 
     def kill(self) -> None:
-        """The module, and nothing that it has started: its guard is called the same."""
+        """Kill the module, but not its guard, which has the same command line."""
         module = kernel.oldest_ancestor(pid for name in self._lab.hosts for pid, argv in self._lab.processes(name).items() if argv[-1] == MODULE)
         started = kernel.start_time(module)
         assert started is not None

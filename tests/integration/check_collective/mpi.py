@@ -9,6 +9,7 @@ import sys
 from functools import cache
 from pathlib import Path
 
+from tests.lib.processes import processes
 from tests.lib.project import SIMULATOR, skip
 
 OPERATIONS = (
@@ -24,8 +25,8 @@ CALL_SECONDS = 90
 def _find() -> str | None:
     for path in (str(Path(sys.executable).parent / "mpirun"), shutil.which("mpirun"), shutil.which("mpirun.mpich")):
         if path and os.access(path, os.X_OK):
-            said = subprocess.run([path, "--version"], capture_output=True, text=True, timeout=20, check=False).stdout
-            if "HYDRA" in said:
+            version = subprocess.run([path, "--version"], capture_output=True, text=True, timeout=20, check=False).stdout
+            if "HYDRA" in version:
                 return path
     return None
 
@@ -61,13 +62,4 @@ def hosts_on_this_machine() -> dict[str, str]:
 
 def carrying(token: str) -> dict[int, str]:
     """Return the command lines, by pid, of processes that inherited this token, without zombies."""
-    needle = f"{TOKEN}={token}".encode()
-    found = {}
-    for name in os.listdir("/proc"):
-        if name.isdigit() and int(name) != os.getpid():
-            try:
-                if needle in Path("/proc", name, "environ").read_bytes().split(b"\0"):
-                    found[int(name)] = Path("/proc", name, "cmdline").read_bytes().replace(b"\0", b" ").decode()
-            except OSError:
-                continue
-    return found
+    return processes(f"{TOKEN}={token}")

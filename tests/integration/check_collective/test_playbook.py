@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.integration.check_collective.mpi import hosts_on_this_machine, mpirun, nccl_programs, programs
-from tests.lib.hosts import node, tools
+from tests.lib.hosts import node, tools, write_inventory
 from tests.lib.playbook import run_playbook
 
 POD = {"n1": 3, "n2": 4, "n3": 3}
@@ -20,13 +19,11 @@ POD = {"n1": 3, "n2": 4, "n3": 3}
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Path:
     mpirun()
     folder = tmp_path_factory.mktemp("cluster")
-    lines = ["[npu]"]
+    hosts = {}
     for place, (name, pod) in enumerate(POD.items(), 1):
         root = node(folder / name, "--product", "A3", "--server-index", str(place), "--super-pod-id", str(pod), devices=2)
-        variables = {**tools(root), "ansible_host": f"127.77.0.{place}"}
-        lines.append(" ".join([name, *(f"{option}={value}" for option, value in variables.items())]))
-    lines += ["[npu:vars]", "ansible_connection=local", f"ansible_python_interpreter={sys.executable}", ""]
-    (folder / "hosts").write_text("\n".join(lines))
+        hosts[name] = {**tools(root), "ansible_host": f"127.77.0.{place}"}
+    write_inventory(folder, hosts)
     programs(folder)
     nccl_programs(folder)
     return folder
@@ -47,9 +44,9 @@ def measured(cluster: Path, **variables: Any) -> tuple[dict[str, Any], str]:
 
 
 def test_ranks_of_a_super_pod_are_consecutive(cluster: Path) -> None:
-    record, said = measured(cluster)
+    record, output = measured(cluster)
     assert (record["tool"]["name"], record["status"], record["hosts"], record["ranks"]) == ("all_reduce_test", "ok", ["n1", "n3", "n2"], 6)
-    assert "all_reduce over 3 hosts, 6 ranks: ok" in said
+    assert "all_reduce over 3 hosts, 6 ranks: ok" in output
 
 
 def test_host_that_cannot_be_probed_ends_no_other_play(cluster: Path) -> None:
@@ -60,14 +57,14 @@ def test_host_that_cannot_be_probed_ends_no_other_play(cluster: Path) -> None:
     hosts = (cluster / "hosts").read_text()
     (cluster / "hosts-broken").write_text(hosts.replace(str(cluster / "n2/bin"), str(cluster / "nowhere")))
     done = run_playbook(cluster / "two.yml", cluster / "hosts-broken", "-e", "hccn_fail_on=never")
-    said = " ".join(done.stdout.split())
-    assert done.returncode == 0, said
-    assert "all_reduce: not run, a host is not ready: n2: " in said
-    assert [f"next on {name}" in said for name in POD] == [True, True, True]
+    output = " ".join(done.stdout.split())
+    assert done.returncode == 0, output
+    assert "all_reduce: not run, a host is not ready: n2: " in output
+    assert [f"next on {name}" in output for name in POD] == [True, True, True]
     assert run_playbook(cluster / "two.yml", cluster / "hosts-broken").returncode == 2
 
 
 def test_nccl_tests_in_the_given_order(cluster: Path) -> None:
-    record, said = measured(cluster, check_collective_tool="nccl_tests", check_collective_rank_order="given", check_collective_allow_busy=True)
+    record, output = measured(cluster, check_collective_tool="nccl_tests", check_collective_rank_order="given", check_collective_allow_busy=True)
     assert (record["tool"]["name"], record["status"], record["hosts"], record["ranks"]) == ("all_reduce_perf", "ok", ["n1", "n2", "n3"], 6)
-    assert "all_reduce over 3 hosts, 6 ranks: ok" in said
+    assert "all_reduce over 3 hosts, 6 ranks: ok" in output

@@ -12,6 +12,7 @@ from typing import Any
 
 from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.pair_plan import make_plan
 from tests.lib.ports import free_port
+from tests.lib.processes import processes
 from tests.lib.project import ROOT
 from tests.lib.waiting import until
 from tests.simulator.hccn_sim import layout
@@ -128,16 +129,7 @@ class Cluster:
 
     def processes(self, name: str = "") -> list[int]:
         """Return the processes of all modules and their children, or with a name those of the tools and devices of that host."""
-        needle = self.root(name).encode() if name else f"{TRACE}={self.trace}".encode()
-        found = []
-        for entry in os.listdir("/proc"):
-            try:
-                seen = Path(f"/proc/{entry}/cmdline").read_bytes() + b"\0" + Path(f"/proc/{entry}/environ").read_bytes()
-            except OSError:
-                continue
-            if entry.isdigit() and needle in seen and int(entry) != os.getpid():
-                found.append(int(entry))
-        return found
+        return list(processes(self.root(name) if name else f"{TRACE}={self.trace}"))
 
     def nothing_left(self, *names: str) -> bool:
         return not self.processes() and not any(self.processes(name) or self.testing(name) for name in names)

@@ -6,14 +6,17 @@ import contextlib
 import json
 import os
 import shutil
+import signal
 import socket
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from tests.integration.check_fabric.cluster import Cluster
 from tests.lib.playbook import ANSIBLE_PLAYBOOK, ansible_environment
+from tests.lib.ports import free_port
+from tests.lib.processes import descendants, processes
 from tests.lib.project import skip
 from tests.lib.waiting import until
 
@@ -48,9 +51,7 @@ def sshd(folder: Path) -> Iterator[dict[str, Any]]:
     for name in ("host", "user"):
         subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(folder / name)], check=True, timeout=30)
     shutil.copy(folder / "user.pub", folder / "authorized")
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     (folder / "sshd_config").write_text("\n".join([
         f"Port {port}", "ListenAddress 127.0.0.1", f"HostKey {folder}/host", f"AuthorizedKeysFile {folder}/authorized", f"PidFile {folder}/pid", "UsePAM no",
         "StrictModes no", "PermitRootLogin yes", "PasswordAuthentication no", ""]))
@@ -67,6 +68,26 @@ def sshd(folder: Path) -> Iterator[dict[str, Any]]:
     finally:
         server.terminate()
         server.wait(30)
+
+
+@contextlib.contextmanager
+def ssh_host(folder: Path, cluster: Cluster, name: str) -> Iterator[tuple[dict[str, Any], Callable[[signal.Signals], list[int]]]]:
+    """Start an sshd. Yield the variables of a host behind it, and a function that sends a signal to sshd, all its sessions and the measurements of the
+    host, and returns their pids."""
+    with sshd(folder) as variables:
+        (server,) = [pid for pid in processes(str(folder / "sshd_config"), environment=False)
+                     if Path(f"/proc/{pid}/comm").read_text().strip() == "sshd"][:1]
+
+        def send(number: signal.Signals) -> list[int]:
+            reached = []
+            for _again in range(2):  # new processes may have started meanwhile
+                for pid in [*descendants(server), *cluster.processes(name)]:
+                    with contextlib.suppress(ProcessLookupError):
+                        os.kill(pid, number)
+                        reached.append(pid)
+            return reached
+
+        yield {**variables, "ansible_ssh_retries": 0}, send
 
 
 def _listens(port: int) -> bool:

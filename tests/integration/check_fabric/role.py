@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.integration.check_fabric.cluster import Cluster
-from tests.lib.playbook import run_playbook
+from tests.lib.playbook import run_playbook, unfolded
 
 UNREACHABLE = 4
 """Exit status of ansible-playbook if no task failed and a host is unreachable."""
@@ -35,4 +35,9 @@ def play(cluster: Cluster, tmp_path: Path, playbook: str = "check_fabric", lost:
     (tmp_path / "hosts.json").write_text(json.dumps({"npu": {"hosts": hosts, "vars": common}}))
     done = run_playbook(f"hccn.cluster.{playbook}", "hosts.json", cwd=tmp_path, **(environment or {}))
     assert done.returncode == code, done.stdout + done.stderr
-    return re.sub(r"\n {8}", " ", done.stdout)
+    return unfolded(done.stdout)
+
+
+def verdicts(output: str) -> dict[str, str]:
+    """Return the class of each host that the output names."""
+    return dict(re.findall(r"(n\d): (good|slow|failed|busy|unreachable|not_measured)\. ", output))

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import html
-import os
 import re
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -17,15 +15,15 @@ import pytest
 from tests.integration.check_fabric import play as plays
 from tests.integration.check_fabric.cluster import Cluster
 from tests.integration.check_fabric.role import FAILED, UNREACHABLE, play
-from tests.integration.check_fabric.test_frozen import descendants, mentioning
+from tests.lib.playbook import final_screen
 from tests.lib.waiting import until
 
 
 def check(cluster: Cluster, folder: Path, **options: Any) -> tuple[list[str], str]:
     """Run check_fabric. Return the lines after the recap without the path of the report, each percentage below normal replaced by N, and the report."""
     kept = {"ANSIBLE_CALLBACKS_ENABLED": "hccn.cluster.results", "HCCN_RESULTS_PATH": str(folder / "history")}
-    said = play(cluster, folder, environment=kept, **options)
-    screen = said.partition("PLAY RECAP")[2].partition("\n\n")[2].strip().splitlines()
+    output = play(cluster, folder, environment=kept, **options)
+    screen = final_screen(output)
     (report,) = (folder / "history/reports").glob("*.html")
     assert screen.pop() == f"Report: {report}"
     return [re.sub(r"\d+ % below", "N % below", line) for line in screen], report.read_text()
@@ -55,7 +53,7 @@ def test_host_whose_only_partner_has_no_link_is_not_measured(make: Callable[...,
 
 
 def test_slow_and_busy_npus_do_not_fail_a_job_that_fails_on_failed(make: Callable[..., Cluster], tmp_path: Path) -> None:
-    """With the default hccn_fail_on, a slow NPU fails the job: see test_second_look.py."""
+    """With the default hccn_fail_on, a slow NPU fails the job: see test_confirmation.py."""
     cluster = make(4, 2)
     cluster.set_state("n2", "0.rate_mbit=20")
     cluster.set_state("n3", "1.process=4711:python3:100")
@@ -77,30 +75,15 @@ def test_host_that_is_unreachable_from_the_start(make: Callable[..., Cluster], t
     assert "port 1: Connection refused" in of_n3[0][2]
 
 
-@contextlib.contextmanager
-def mortal(folder: Path, cluster: Cluster, name: str) -> Iterator[tuple[dict[str, Any], Callable[[], None]]]:
-    """Start an sshd. Yield the variables of a host behind it, and a function that kills sshd, all its sessions and the measurements of the host."""
-    with plays.sshd(folder) as variables:
-        (server,) = [pid for pid in mentioning(str(folder / "sshd_config")) if Path(f"/proc/{pid}/comm").read_text().strip() == "sshd"][:1]
-
-        def die() -> None:
-            for _again in range(2):  # new processes may have started meanwhile
-                for pid in [*descendants(server), *cluster.processes(name)]:
-                    with contextlib.suppress(ProcessLookupError):
-                        os.kill(pid, signal.SIGKILL)
-
-        yield {**variables, "ansible_ssh_retries": 0}, die
-
-
 @pytest.mark.parametrize("victim", ["n1", "n3"], ids=["the first reporter", "another host"])
 def test_host_that_dies_during_the_measurement(make: Callable[..., Cluster], tmp_path: Path, victim: str) -> None:
     cluster = make(4, 1, measure_seconds=1.0)
-    with mortal(tmp_path / "ssh", cluster, victim) as (connection, die), ThreadPoolExecutor(1) as pool:
+    with plays.ssh_host(tmp_path / "ssh", cluster, victim) as (connection, send), ThreadPoolExecutor(1) as pool:
         of_hosts = {name: connection if name == victim else {} for name in cluster.ports}
         ended = pool.submit(check, cluster, tmp_path, code=UNREACHABLE, of_hosts=of_hosts, check_fabric_plan="full")
         until(lambda: ended.done() or all(cluster.testing(name) for name in cluster.ports), 120)
         assert not ended.done(), ended.result()
-        die()
+        send(signal.SIGKILL)
         screen, report = ended.result(240)
     assert screen[0] == "Result: failed. 4 hosts: 1 unreachable, 3 good."
     assert screen[1].startswith(f"failed {victim}: Ansible did not reach it: ")

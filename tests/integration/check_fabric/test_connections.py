@@ -61,8 +61,8 @@ def test_different_connections_and_become(tmp_path: Path) -> None:
     become = {"ansible_become": True, "ansible_become_method": "su"} if os.getuid() == 0 else {}  # root needs no password for it
     try:
         with play.sshd(tmp_path / "ssh") as ssh:
-            ways = {"n1": {}, "n2": {"ansible_pipelining": False, **become}, "n3": ssh, "n4": {**ssh, "ansible_pipelining": False, **become}}
-            play.write(tmp_path, PLAYBOOK, cluster, {"hosts_of_test": cluster.hosts(), "key_of_test": KEY}, ways)
+            connections = {"n1": {}, "n2": {"ansible_pipelining": False, **become}, "n3": ssh, "n4": {**ssh, "ansible_pipelining": False, **become}}
+            play.write(tmp_path, PLAYBOOK, cluster, {"hosts_of_test": cluster.hosts(), "key_of_test": KEY}, connections)
             running = play.start(tmp_path)
             output, _none = running.communicate(timeout=420)
         assert running.returncode == 0, output
@@ -74,7 +74,7 @@ def test_different_connections_and_become(tmp_path: Path) -> None:
         assert [record["status"] for record in records] == ["ok"] * 6
         assert (progress["state"], progress["reporter"], progress["progress"]["hosts_heard"], progress["progress"]["pairs_done"]) == ("over", "n4", 4, 6)
         assert progress["msg"].startswith("6 of 6 pairs done, 0 failed, slowest ")
-        assert [line for line in progress["lines"] if line not in output] == [], "they are printed as they come"
+        assert [line for line in progress["lines"] if line not in output] == [], "each line is printed as it arrives"
         until(lambda: not any(cluster.processes(name) or cluster.testing(name) for name in cluster.ports))
         until(lambda: not _runners(cluster))
     finally:

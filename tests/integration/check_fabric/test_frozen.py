@@ -19,6 +19,7 @@ import pytest
 from tests.integration.check_fabric import play
 from tests.integration.check_fabric.cluster import Cluster
 from tests.lib.playbook import ANSIBLE_PLAYBOOK, ansible_environment
+from tests.lib.processes import descendants, processes
 from tests.lib.waiting import until
 
 MUTE = Path(__file__).with_name("mute")
@@ -52,28 +53,6 @@ class Frozen:
         return {name: hosts for name, hosts in found["hosts"].items() if hosts}
 
 
-def descendants(pid: int) -> list[int]:
-    """Return a process and all its descendants."""
-    children: dict[int, list[int]] = {}
-    for entry in Path("/proc").iterdir():
-        with contextlib.suppress(OSError, ValueError):
-            children.setdefault(int((entry / "stat").read_text().rsplit(")", 1)[1].split()[1]), []).append(int(entry.name))
-    found = [pid]
-    for one in found:
-        found += children.get(one, [])
-    return found
-
-
-def mentioning(text: str) -> list[int]:
-    """Return the processes with a text in their command line."""
-    found = []
-    for entry in Path("/proc").iterdir():
-        with contextlib.suppress(OSError, ValueError):
-            if text.encode() in (entry / "cmdline").read_bytes() and int(entry.name) != os.getpid():
-                found.append(int(entry.name))
-    return found
-
-
 class Play:
     """A playbook of the collection on a cluster in which one host has a different connection, with an empty ansible.cfg."""
 
@@ -90,7 +69,7 @@ class Play:
         self.log = (folder / "output").open("w+")
         self.process = subprocess.Popen(argv, cwd=folder, stdout=self.log, stderr=subprocess.STDOUT, env=environment, start_new_session=True)
 
-    def said(self, text: str) -> bool:
+    def printed(self, text: str) -> bool:
         return text in (self.folder / "output").read_text()
 
     def journals(self) -> dict[str, list[dict[str, Any]]]:
@@ -126,26 +105,17 @@ class Play:
 
 @contextlib.contextmanager
 def ssh_host(folder: Path, cluster: Cluster, name: str) -> Iterator[tuple[dict[str, Any], Callable[[], None]]]:
-    """Start an sshd. Yield the variables of a host behind it and a function that stops sshd, all its sessions and the measurements of the host."""
+    """Start an sshd. Yield the variables of a host behind it, and a function that stops sshd, all its sessions and the measurements of the host."""
     stopped: list[int] = []
-    with play.sshd(folder) as variables:
-        (server,) = [pid for pid in mentioning(str(folder / "sshd_config")) if Path(f"/proc/{pid}/comm").read_text().strip() == "sshd"][:1]
-
-        def freeze() -> None:
-            for _again in range(2):  # new processes may have started meanwhile
-                for pid in [*descendants(server), *cluster.processes(name)]:
-                    with contextlib.suppress(ProcessLookupError):
-                        os.kill(pid, signal.SIGSTOP)
-                        stopped.append(pid)
-
+    with play.ssh_host(folder, cluster, name) as (variables, send):
         variables["ansible_ssh_common_args"] = "-o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null -o IdentitiesOnly=yes -o LogLevel=ERROR"
         try:
-            yield {**variables, "ansible_ssh_retries": 0}, freeze
+            yield variables, lambda: stopped.extend(send(signal.SIGSTOP))
         finally:
             for pid in set(stopped):
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGCONT)
-            for pid in mentioning(str(folder.parent / "cp")):
+            for pid in processes(str(folder.parent / "cp"), environment=False):
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGTERM)
 
@@ -181,14 +151,14 @@ def test_host_that_freezes_during_the_measurement(make: Callable[..., Cluster], 
     with connection_to(kind, tmp_path / "ssh", cluster, victim) as (connection, freeze):
         running = Play(tmp_path, cluster, victim, connection)
         until(lambda: len(running.journals()) == 4 and any(len(lines) > 1 for lines in running.journals().values()))
-        until(lambda: running.said("Show the progress of the measurements"))
+        until(lambda: running.printed("Show the progress of the measurements"))
         freeze()
         found = running.ended()
     assert found.exit == 4, found.output
     assert found.hosts == {"good": [name for name in cluster.ports if name != victim], "unreachable": [victim]}, found.output
     assert found.after_s < WITHIN_S
     assert found.left == []
-    assert mentioning(COMMAND_OF[kind].format(folder=tmp_path)) == [], "what waited for the host is killed"
+    assert processes(COMMAND_OF[kind].format(folder=tmp_path), environment=False) == {}, "the processes that waited for the host are killed"
 
 
 def test_host_that_is_frozen_from_the_start(make: Callable[..., Cluster], tmp_path: Path) -> None:
@@ -206,7 +176,7 @@ def test_host_that_freezes_during_bring_up(make: Callable[..., Cluster], tmp_pat
     cluster = make(3)
     with ssh_host(tmp_path / "ssh", cluster, "n2") as (connection, freeze):
         running = Play(tmp_path, cluster, "n2", connection, "bring_up", hccn_fail_on="never")
-        until(lambda: running.said("Verify hccn.conf and complete its declared keys"))
+        until(lambda: running.printed("Verify hccn.conf and complete its declared keys"))
         freeze()
         found = running.ended()
     assert found.exit == 4, found.output
@@ -253,7 +223,7 @@ def test_cleanup_of_a_host_that_does_not_answer_is_skipped(tmp_path: Path) -> No
     assert process.returncode == 4, output
     assert "no answer within 15 s to hccn.cluster.bounded" in output
     assert ("n1 goes on" in output, "n2 goes on" in output) == (True, False)
-    assert mentioning("sleep\00036000") == []
+    assert processes("sleep\00036000", environment=False) == {}
 
 
 SHARED = """
@@ -273,7 +243,7 @@ def test_shared_connection_without_keepalive_is_ended(make: Callable[..., Cluste
     with ssh_host(tmp_path / "ssh", cluster, "n2") as (connection, freeze):
         process, folder = scratch(tmp_path, connection, SHARED)
         until((folder / "waits-n2").exists)
-        until(lambda: len(mentioning("[mux]")) >= 2)
+        until(lambda: len(processes("[mux]", environment=False)) >= 2)
         time.sleep(1)
         freeze()
         output = output_of(process, 90)

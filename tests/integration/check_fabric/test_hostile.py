@@ -21,19 +21,19 @@ from tests.lib.waiting import until
 MEASURE = {"duration": 2, "iterations": None, "server_start_delay": 1}
 MOST_MORE_KIB = 64 * 1024
 OWN_THREADS = transport.MAX_CLOSING + 24
-"""Of a runner in peace, with room."""
+"""Threads of a runner without attacks, with a margin."""
 
-Attack = Callable[[int, threading.Event, "Peace"], None]
+Attack = Callable[[int, threading.Event, "Baseline"], None]
 
 
 @dataclass
-class Peace:
-    """A run without attacks. ``said``: the bytes that callers sent to n2, by connection."""
+class Baseline:
+    """A run without attacks. ``received``: the bytes that n2 received from callers, by connection."""
 
     summary: list[tuple[Any, ...]]
     servers: dict[str, int]
     memory: dict[str, int]
-    said: list[bytes]
+    received: list[bytes]
 
 
 def summary(results: dict[str, dict[str, Any]]) -> list[tuple[Any, ...]]:
@@ -67,7 +67,7 @@ def _size(pid: int) -> tuple[int, int]:
 
 
 @contextlib.contextmanager
-def relay(port: int, said: list[bytes]) -> Iterator[int]:
+def relay(port: int, received: list[bytes]) -> Iterator[int]:
     """Yield the port of a relay to a runner, which records the bytes of callers."""
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
@@ -84,8 +84,8 @@ def relay(port: int, said: list[bytes]) -> Iterator[int]:
                 except OSError:
                     caller.close()
                     continue
-                place = len(said)
-                said.append(b"")
+                place = len(received)
+                received.append(b"")
                 threading.Thread(target=pass_on, args=(caller, runner, place), daemon=True).start()
                 threading.Thread(target=pass_on, args=(runner, caller, None), daemon=True).start()
 
@@ -93,7 +93,7 @@ def relay(port: int, said: list[bytes]) -> Iterator[int]:
             with contextlib.suppress(OSError):
                 while data := one.recv(65536):
                     if place is not None:
-                        said[place] += data
+                        received[place] += data
                     other.sendall(data)
             for sock in (one, other):
                 with contextlib.suppress(OSError):
@@ -104,18 +104,18 @@ def relay(port: int, said: list[bytes]) -> Iterator[int]:
 
 
 @pytest.fixture(scope="module")
-def peace(tmp_path_factory: pytest.TempPathFactory) -> Peace:
-    cluster = Cluster(tmp_path_factory.mktemp("peace") / "cluster", 3)
-    said: list[bytes] = []
+def baseline(tmp_path_factory: pytest.TempPathFactory) -> Baseline:
+    cluster = Cluster(tmp_path_factory.mktemp("baseline") / "cluster", 3)
+    received: list[bytes] = []
     seen: dict[str, tuple[int, int]] = {}
     try:
-        with relay(cluster.ports["n2"], said) as port:
+        with relay(cluster.ports["n2"], received) as port:
             through = cluster.plan("full")
             through["hosts"]["n2"]["control_port"] = port
             results = run(cluster, seen, {"n1": through, "n3": through})
         refused = {name: cluster.journal(name)[-1]["refused"] for name in cluster.ports}
         assert refused == {"n1": {}, "n2": {}, "n3": {}}
-        return Peace(summary(results), servers_of(cluster), {name: size for name, (size, _threads) in seen.items()}, said)
+        return Baseline(summary(results), servers_of(cluster), {name: size for name, (size, _threads) in seen.items()}, received)
     finally:
         cluster.close()
 
@@ -124,7 +124,7 @@ def connected(port: int) -> socket.socket:
     return socket.create_connection(("127.0.0.1", port), 2)
 
 
-def wrong_key(port: int, stop: threading.Event, _peace: Peace) -> None:
+def wrong_key(port: int, stop: threading.Event, _baseline: Baseline) -> None:
     """Send well-formed lines of the run, signed with another key."""
     while not stop.wait(0.02):
         with contextlib.suppress(OSError, ValueError), connected(port) as sock:
@@ -132,10 +132,10 @@ def wrong_key(port: int, stop: threading.Event, _peace: Peace) -> None:
             fields = {"v": 1, "run": "r1", "session": session, "caller": True, "n": 0, "body": {"type": "claim", "pair": "p0001", "trial": False}}
             fields["mac"] = transport.sign(b"another key of it", fields)
             sock.sendall(json.dumps(fields).encode() + b"\n")
-            assert sock.recv(65536) == b"", "nobody answers"
+            assert sock.recv(65536) == b"", "the runner does not answer"
 
 
-def garbage(port: int, stop: threading.Event, _peace: Peace) -> None:
+def garbage(port: int, stop: threading.Event, _baseline: Baseline) -> None:
     lines = [b"GET / HTTP/1.1\r\n\r\n", b"\x16\x03\x01\x02\x00\x01\x00\n", b"[" * 60000 + b"\n", b'{"v": 1}\n', b'{"v": ' + b"9" * 60000 + b"}\n", b"\n" * 1000]
     while not stop.wait(0.02):
         with contextlib.suppress(OSError), connected(port) as sock:
@@ -144,18 +144,18 @@ def garbage(port: int, stop: threading.Event, _peace: Peace) -> None:
         lines.append(lines.pop(0))
 
 
-def replay(port: int, stop: threading.Event, peace: Peace) -> None:
+def replay(port: int, stop: threading.Event, baseline: Baseline) -> None:
     """Send recorded lines of a run with the same name and key."""
-    kept = [said for said in peace.said if said]
+    kept = [data for data in baseline.received if data]
     while not stop.wait(0.02):
         with contextlib.suppress(OSError), connected(port) as sock:
             sock.recv(65536)
             sock.sendall(kept[0])
-            assert sock.recv(65536) == b"", "nobody answers"
+            assert sock.recv(65536) == b"", "the runner does not answer"
         kept.append(kept.pop(0))
 
 
-def slow(port: int, stop: threading.Event, _peace: Peace) -> None:
+def slow(port: int, stop: threading.Event, _baseline: Baseline) -> None:
     """Keep forty connections that send single bytes and never a line."""
     held: list[socket.socket] = []
     while not stop.wait(0.1):
@@ -172,7 +172,7 @@ def slow(port: int, stop: threading.Event, _peace: Peace) -> None:
         sock.close()
 
 
-def many_connections(port: int, stop: threading.Event, _peace: Peace) -> None:
+def many_connections(port: int, stop: threading.Event, _baseline: Baseline) -> None:
     held: list[socket.socket] = []
     while not stop.wait(0.001):
         with contextlib.suppress(OSError):
@@ -183,7 +183,7 @@ def many_connections(port: int, stop: threading.Event, _peace: Peace) -> None:
         sock.close()
 
 
-def many_bytes(port: int, stop: threading.Event, _peace: Peace) -> None:
+def many_bytes(port: int, stop: threading.Event, _baseline: Baseline) -> None:
     """Send as many bytes as possible without an end of line."""
     while not stop.wait(0.01):
         with contextlib.suppress(OSError), connected(port) as sock:
@@ -192,14 +192,14 @@ def many_bytes(port: int, stop: threading.Event, _peace: Peace) -> None:
 
 
 @contextlib.contextmanager
-def attacked(ports: list[int], attacks: list[Attack], peace: Peace) -> Iterator[list[BaseException]]:
+def attacked(ports: list[int], attacks: list[Attack], baseline: Baseline) -> Iterator[list[BaseException]]:
     """Run all attacks on all ports. Yield the failed assertions of the attacks."""
     stop = threading.Event()
     found: list[BaseException] = []
 
     def work(attack: Attack, port: int) -> None:
         try:
-            attack(port, stop, peace)
+            attack(port, stop, baseline)
         except AssertionError as error:
             found.append(error)
 
@@ -218,20 +218,20 @@ def attacked(ports: list[int], attacks: list[Attack], peace: Peace) -> Iterator[
     ([wrong_key, garbage, replay, slow], {"wrong_key", "bad_line"}),
     ([many_connections, many_bytes], {"crowded_out", "bad_line"}),
 ])
-def test_attack_does_not_change_the_results(make: Callable[..., Cluster], peace: Peace, attacks: list[Attack], refused: set[str]) -> None:
+def test_attack_does_not_change_the_results(make: Callable[..., Cluster], baseline: Baseline, attacks: list[Attack], refused: set[str]) -> None:
     cluster = make(3)
     seen: dict[str, tuple[int, int]] = {}
-    with attacked(list(cluster.ports.values()), attacks, peace) as found:
+    with attacked(list(cluster.ports.values()), attacks, baseline) as found:
         results = run(cluster, seen)
     assert found == []
-    assert summary(results) == peace.summary
-    assert [entry[0] for entry in peace.summary] == ["finished"] * 3
-    assert [entry[2] for entry in peace.summary] == ["ok"] * 3
-    assert servers_of(cluster) == peace.servers, "nothing was measured twice, and nothing that nobody asked for"
-    assert sum(peace.servers.values()) == 3
+    assert summary(results) == baseline.summary
+    assert [entry[0] for entry in baseline.summary] == ["finished"] * 3
+    assert [entry[2] for entry in baseline.summary] == ["ok"] * 3
+    assert servers_of(cluster) == baseline.servers, "each planned pair was measured once, and no other pair"
+    assert sum(baseline.servers.values()) == 3
     for name in cluster.ports:
         assert refused <= set(cluster.journal(name)[-1]["refused"]), name
         memory, threads = seen[name]
-        assert memory < peace.memory[name] + MOST_MORE_KIB
+        assert memory < baseline.memory[name] + MOST_MORE_KIB
         assert threads <= transport.MAX_UNAUTHENTICATED + OWN_THREADS
     until(lambda: cluster.nothing_left(*cluster.ports))

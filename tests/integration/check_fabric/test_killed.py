@@ -1,4 +1,4 @@
-"""SIGKILL in mid-run, of a guard or of the controller. Runners, and runners with their guards: test_pairs.py, test_resume.py."""
+"""SIGKILL of a guard or of the controller during a run. test_pairs.py and test_resume.py kill runners, alone and with their guards."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.lib.waiting import until
 
 
 def test_killed_guard(make: Callable[..., Cluster], tmp_path: Path) -> None:
-    """Its runner lives: the run goes on and cleans up itself."""
+    """The runner survives, completes the run and cleans up itself."""
     cluster = make(2, measure_seconds=1.0)
     cpu = {name: governor_of(tmp_path / name) for name in cluster.ports}
     plan = cluster.plan()
@@ -53,7 +53,7 @@ def measured_by(cluster: Cluster) -> dict[str, int]:
 
 
 def test_killed_controller(tmp_path: Path) -> None:
-    """It takes a runner along. The others go on to the end, and the next check measures only what they could not."""
+    """A runner is killed with it. The other runners complete the run, and the next check measures only the missing pairs."""
     cluster = Cluster(tmp_path / "cluster", 3, measure_seconds=0.5)
     cpu = {name: governor_of(Path(cluster.root(name)) / "host") for name in cluster.ports}
     of_hosts: dict[str, dict[str, Any]] = {

@@ -1,4 +1,4 @@
-"""rdma_perf and rdma_perf_info on several simulated nodes at once: what is measured, and what is left when something goes wrong."""
+"""rdma_perf and rdma_perf_info on several simulated hosts at once: the measured pairs, and the cleanup after failures."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_two_hosts(make: Callable[..., Cluster]) -> None:
 
 
 def test_damaged_old_journal_does_not_stop_a_later_run(make: Callable[..., Cluster]) -> None:
-    """It is of a run whose runner and guard were killed: what its first line still says is repaired, and the odd lines are counted."""
+    """Runner and guard of the old run were killed: the devices that its first line names are reset, and malformed lines are counted."""
     cluster = make(2, 1)
     old = Path(cluster.root("n1")) / "runs" / "old"
     old.mkdir(parents=True, mode=0o700)
@@ -52,7 +52,7 @@ def test_damaged_old_journal_does_not_stop_a_later_run(make: Callable[..., Clust
     assert cluster.calls("n1")[0] == "0 reset"
     known = cluster.info("n1", run_id="old")
     assert (known["state"], known["odd_lines"]) == ("failed", 7)
-    assert f"{old}/journal.jsonl: 7 lines are malformed" in str(known["warnings"])  # whose form differs over ansible-core
+    assert f"{old}/journal.jsonl: 7 lines are malformed" in str(known["warnings"])  # the type of warnings depends on the release of ansible-core
     assert known["error"]["message"] == "the runner died during the run: 0 of 0 pairs are in the journal (7 lines are malformed)"
 
 
@@ -72,7 +72,7 @@ def test_only_the_slow_device_is_named(make: Callable[..., Cluster]) -> None:
     cluster = make(4, 2)
     cluster.set_state("n3", "1.rate_mbit=20")
     results = run(cluster, cluster.plan("quick"))
-    found = diagnose(list(cluster.ports), results, relative_floor=0.4)  # the slow one has a tenth; a busy machine takes its share from all
+    found = diagnose(list(cluster.ports), results, relative_floor=0.4)  # the slow NPU has a tenth of the rate; a busy machine slows all NPUs down
     assert {verdict.host: verdict.verdict for verdict in found.verdicts} == {"n1": "good", "n2": "good", "n3": "slow", "n4": "good"}
     slow = next(verdict for verdict in found.verdicts if verdict.host == "n3")
     assert slow.message.startswith("NPU 1 is slow with ")
@@ -231,7 +231,7 @@ def test_second_run_on_the_same_host_is_refused(make: Callable[..., Cluster]) ->
 
 
 def test_second_run_on_the_same_port_is_refused(make: Callable[..., Cluster]) -> None:
-    """It knows nothing of the first one, since it has a state_dir of its own."""
+    """It has a different state_dir, so only the port reveals the first run."""
     cluster = make(2, 1)
     plan = cluster.plan()
     result(cluster.perf("n1", plan, wait=False, meeting_timeout=120))

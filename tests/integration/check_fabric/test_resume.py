@@ -34,7 +34,7 @@ def test_next_call_cleans_up_after_a_dead_run(make: Callable[..., Cluster], tmp_
         start = cluster.journal(name)[0]
         os.kill(start["guard"], signal.SIGKILL)
         os.kill(start["pid"], signal.SIGKILL)
-    assert all(cluster.testing(name) for name in cluster.ports), "with both dead nobody resets the NPU"
+    assert all(cluster.testing(name) for name in cluster.ports), "no process is left that could reset the NPU"
     for name in cluster.ports:
         # A run without pairs, which ends at once.
         after = result(cluster.perf(name, plan, run_id="r2", devices=["7"], root=str(tmp_path / name)))

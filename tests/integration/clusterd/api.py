@@ -22,7 +22,8 @@ Object = dict[str, Any]
 
 class Api:
     """``objects`` by kind, such as ``configmaps``. ``requests``: methods and paths, in the order they came. With an authority it speaks TLS and takes client
-    certificates in place of the token. With ``hostile`` it answers with the page that this makes of the number of the request, from 0."""
+    certificates in place of the token. With
+    ``hostile``, it answers every request with the page that this function returns for its number, from 0."""
 
     def __init__(self, folder: Path, objects: dict[str, list[Object]], page: int = 500, authority: Authority | None = None,
                  hostile: Callable[[int], Object] | None = None) -> None:

@@ -34,9 +34,9 @@ def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
 
 
 @pytest.fixture(scope="session")
-def stranger(tmp_path_factory: pytest.TempPathFactory) -> Authority:
+def unknown_authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
     """A CA that the server does not know."""
-    return Authority(tmp_path_factory.mktemp("stranger"), "somebody-else")
+    return Authority(tmp_path_factory.mktemp("unknown_authority"), "somebody-else")
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import H
 
 from tests.integration.clusterd.certificates import Authority
 from tests.integration.clusterd.conftest import Start
+from tests.lib.ports import free_port
 from tests.simulator.clusterd_sim.server import ClusterD, Tls
 from tests.simulator.clusterd_sim.world import Job, Limits, Times, World
 
@@ -57,18 +58,18 @@ def test_server_name_can_differ_from_the_address(clusterd: Start, authority: Aut
     assert register(Server(one.address, ca=str(authority.ca), name="clusterd.example")) == REGISTERED
 
 
-def test_certificate_of_an_unknown_authority_is_refused(clusterd: Start, authority: Authority, stranger: Authority) -> None:
+def test_certificate_of_an_unknown_authority_is_refused(clusterd: Start, authority: Authority, unknown_authority: Authority) -> None:
     one = secured(clusterd, authority)
-    error = refusal(Server(one.address, ca=str(stranger.ca)))
+    error = refusal(Server(one.address, ca=str(unknown_authority.ca)))
     assert (error.code, error.message.split(": ")[0]) == ("tls_failed", f"the certificate of {one.address} is not accepted")
     assert "ca_cert" in error.hint
     assert one.calls == []
 
 
-@pytest.mark.parametrize("who", ["nobody", "stranger"])
-def test_mutual_tls_requires_a_known_client(clusterd: Start, authority: Authority, stranger: Authority, who: str) -> None:
-    one, pair = secured(clusterd, authority, mutual=True), stranger.pair("client")
-    keys = {} if who == "nobody" else {"certificate": str(pair.certificate), "key": str(pair.key)}
+@pytest.mark.parametrize("client", ["without certificate", "of an unknown authority"])
+def test_mutual_tls_requires_a_known_client(clusterd: Start, authority: Authority, unknown_authority: Authority, client: str) -> None:
+    one, pair = secured(clusterd, authority, mutual=True), unknown_authority.pair("client")
+    keys = {} if client == "without certificate" else {"certificate": str(pair.certificate), "key": str(pair.key)}
     error = refusal(Server(one.address, ca=str(authority.ca), **keys))
     assert error.code in ("tls_failed", "server_unreachable")
     assert "client_cert" in error.hint
@@ -82,9 +83,7 @@ def test_mixed_plain_and_tls_is_an_error(clusterd: Start, authority: Authority) 
 
 
 def test_unreachable_server_is_an_error() -> None:
-    with socket.socket() as unused:
-        unused.bind(("127.0.0.1", 0))
-        port = unused.getsockname()[1]
+    port = free_port()
     error = refusal(Server(f"127.0.0.1:{port}"))
     assert error.code == "server_unreachable"
     assert f"ClusterD at 127.0.0.1:{port} cannot be reached" in error.message

@@ -53,7 +53,7 @@ def test_limits_of_jobs(clusterd: Start) -> None:
     assert listed(clusterd(World()), seconds=0.2) == []
 
 
-def asked(one: ClusterD, job_id: str = "") -> list[dict[str, Any]]:
+def queried(one: ClusterD, job_id: str = "") -> list[dict[str, Any]]:
     with Channel(Server(one.address), 3) as channel:
         return faults.query(channel, job_id, "hccn.cluster")
 
@@ -62,23 +62,23 @@ def test_faults_of_the_cluster_and_of_a_job(clusterd: Start) -> None:
     world = World(JOBS)
     world.faults["nodeFaultInfo"] = [FAULT]
     one = clusterd(world)
-    assert asked(one) == asked(one, "job-0001") == [
+    assert queried(one) == queried(one, "job-0001") == [
         {"node_name": "node-1", "node_ip": "192.0.2.1", "node_sn": "S1", "fault_level": "UnHealthy", "devices": [
             {"device_id": "3", "device_type": "NPU", "fault_codes": ["81078603"], "fault_level": "UnHealthy", "fault_type": ["CardUnhealthy"],
              "fault_reason": ["link down"], "fault_levels": ["L4"], "switch_fault_infos": [
                  {"fault_code": "x", "switch_chip_id": "1", "switch_port_id": "2", "fault_time": "9", "fault_level": "NotHandle"}]}]}]
-    assert asked(one, "job-unknown") == []
+    assert queried(one, "job-unknown") == []
     assert set(one.paths()) == {"/fault.Fault/GetFaultMsgSignal"}
     with pytest.raises(InputError, match="ClusterD accepts ids of 8 to 128 characters, but 'short' has 5"):
-        asked(one, "short")
+        queried(one, "short")
 
 
 def test_limits_of_faults(clusterd: Start) -> None:
     one = clusterd(World(limits=Limits(faults=2)))
-    asked(one)
-    asked(one)
+    queried(one)
+    queried(one)
     with pytest.raises(HccnError) as caught:
-        asked(one)
+        queried(one)
     assert caught.value.code == "rate_limited"
 
 

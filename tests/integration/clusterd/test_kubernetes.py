@@ -61,8 +61,8 @@ def test_client_certificate(secure: Api, authority: Authority) -> None:
     assert list(Path("/tmp").glob("hccn-kube-*")) == []
 
 
-def test_untrusted_api_is_refused(secure: Api, stranger: Authority) -> None:
-    other = {"certificate-authority-data": base64.b64encode(stranger.ca.read_bytes()).decode()}
+def test_untrusted_api_is_refused(secure: Api, unknown_authority: Authority) -> None:
+    other = {"certificate-authority-data": base64.b64encode(unknown_authority.ca.read_bytes()).decode()}
     error = failure(secure.kubeconfig(cluster=other))
     assert (error.code, error.message) == ("kubernetes_unreachable", f"the Kubernetes API at {secure.url} does not answer: TLS: CERTIFICATE_VERIFY_FAILED")
     assert len(names(secure.kubeconfig(cluster={**other, "insecure-skip-tls-verify": True}))) == 7

@@ -83,7 +83,7 @@ def test_limits_of_a_proxy_before_clusterd() -> None:
         assert "20 requests per second and 20 connections for all clients" in error.hint
         with pytest.raises(HccnError, match="status: 503"):
             switch(nginx.address)  # the proxy did not forward it
-        assert nginx.asked == 2  # no retries
+        assert nginx.requests == 2  # no retries
     with Refuser(status(b"502")) as nginx:
         assert refusal(nginx.address).code == "server_unreachable"
         assert switch(nginx.address).status == "unknown"  # ClusterD may have received it

@@ -7,7 +7,6 @@ import json
 import os
 import re
 import signal
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,7 +17,7 @@ from tests.integration.clusterd.api import Api, Object
 from tests.integration.clusterd.certificates import Authority
 from tests.simulator.clusterd_sim.server import ClusterD, Tls
 from tests.simulator.clusterd_sim.world import Job, Times, World
-from tests.lib.hosts import node, set_state, tools
+from tests.lib.hosts import node, set_state, tools, write_inventory
 from tests.lib.playbook import run_playbook
 
 HOSTS = ("node-1", "node-2")
@@ -79,12 +78,7 @@ class Site(NamedTuple):
 @pytest.fixture(scope="module")
 def nodes(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("site")
-    lines = ["[npu]"]
-    for name in HOSTS:
-        root = node(folder / name, "--product", "A3", devices=16)
-        lines.append(" ".join([name, *(f"{option}={value}" for option, value in tools(root).items())]))
-    lines += ["[npu:vars]", "ansible_connection=local", f"ansible_python_interpreter={sys.executable}", ""]
-    (folder / "hosts").write_text("\n".join(lines))
+    write_inventory(folder, {name: tools(node(folder / name, "--product", "A3", devices=16)) for name in HOSTS})
     return folder
 
 
@@ -107,25 +101,25 @@ def site(nodes: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
 
 @pytest.mark.smoke("nic_switch")
 def test_nic_switch_validates_before_it_switches(site: Site) -> None:
-    code, said = site.nic_switch("--check")
-    assert code == 0, said
-    assert 'Would be sent: {"node-1": {"dev": ["0", "8", "2", "10", "4", "12", "6", "14"], "op": [true, true, true, true, true, true, true, true]}}' in said
-    assert "process-level recovery is on (PodGroup train/a-pg)" in said
-    assert "Not checked: training iterates normally" in said and "TASKD_PROCESS_ENABLE=on" in said
+    code, output = site.nic_switch("--check")
+    assert code == 0, output
+    assert 'Would be sent: {"node-1": {"dev": ["0", "8", "2", "10", "4", "12", "6", "14"], "op": [true, true, true, true, true, true, true, true]}}' in output
+    assert "process-level recovery is on (PodGroup train/a-pg)" in output
+    assert "Not checked: training iterates normally" in output and "TASKD_PROCESS_ENABLE=on" in output
     assert site.clusterd.calls == []
 
     set_state(site.folder / "node-1", "14.link=0")
     try:
-        code, said = site.nic_switch(nic_switch_confirm=True)
+        code, output = site.nic_switch(nic_switch_confirm=True)
     finally:
         set_state(site.folder / "node-1", "14.link=1")
     assert code != 0
-    assert "nothing was switched: the link of NPU 14 on node node-1 is DOWN: the switch would fail" in said
+    assert "nothing was switched: the link of NPU 14 on node node-1 is DOWN: the switch would fail" in output
     assert site.clusterd.calls == []
 
-    code, said = site.nic_switch(nic_switch_confirm=True)
-    assert code == 0, said
-    assert "failover of job uid-a: finished" in said
+    code, output = site.nic_switch(nic_switch_confirm=True)
+    assert code == 0, output
+    assert "failover of job uid-a: finished" in output
     assert site.clusterd.calls == [(SWITCH, {"jobID": "uid-a", "nicOps": {"node-1": {"dev": ALL, "op": [True] * 8}}}), (RESULT, {"jobID": "uid-a"})]
 
 
@@ -133,37 +127,37 @@ def test_switch_upgrade_failover_and_switchback(site: Site) -> None:
     # Either all jobs are switched or none, and none with --check.
     groups = site.api.objects["podgroups"]
     site.api.objects["podgroups"] = [groups[0], pod_group("b", "pause"), groups[2]]
-    code, said = site.upgrade("--check")
+    code, output = site.upgrade("--check")
     assert code != 0
-    assert "Nothing was switched: b: nothing was switched: process-level recovery of the job is off: the PodGroup train/b-pg" in said
+    assert "Nothing was switched: b: nothing was switched: process-level recovery of the job is off: the PodGroup train/b-pg" in output
     assert (site.switched(), site.state) == ([], None)
 
     # The first job fails with an unknown state, so the second is not switched.
     site.api.objects["podgroups"] = groups
     site.clusterd.world.jobs["uid-a"].result = "switch nic failed, report switch nic timeout"
-    code, said = site.upgrade()
+    code, output = site.upgrade()
     assert code != 0
-    assert "train/a: the switch failed: switch nic failed, report switch nic timeout: not all NPUs were switched: not all workers reported in time" in said
-    assert "Moved: none. Not moved: train/b." in said
+    assert "train/a: the switch failed: switch nic failed, report switch nic timeout: not all NPUs were switched: not all workers reported in time" in output
+    assert "Moved: none. Not moved: train/b." in output
     assert site.switched() == [("uid-a", True)]
     assert (site.state["moved"], site.state["pending"]["job_id"]) == ({}, "uid-a")
 
-    code, said = site.upgrade()
+    code, output = site.upgrade()
     assert code != 0
-    assert "check the job, then set switch_upgrade_pending to done or not_done" in said
+    assert "check the job, then set switch_upgrade_pending to done or not_done" in output
     assert site.switched() == []
 
-    code, said = site.upgrade(switch_upgrade_pending="done")
-    assert code == 0, said
-    assert "failover of leaf leaf-1: 1 jobs moved: train/b" in said
+    code, output = site.upgrade(switch_upgrade_pending="done")
+    assert code == 0, output
+    assert "failover of leaf leaf-1: 1 jobs moved: train/b" in output
     assert site.switched() == [("uid-b", True)]
     assert (sorted(site.state["moved"]), "pending" in site.state) == (["uid-a", "uid-b"], False)
 
     # One job has ended after the upgrade.
     site.api.objects["configmaps"][0] = summary("a", server("node-1", *range(16)), status="complete")
-    code, said = site.upgrade(switch_upgrade_direction="switchback")
-    assert code == 0, said
-    assert "switchback of leaf leaf-1: 1 jobs moved back: train/b. Ended meanwhile: a" in said
+    code, output = site.upgrade(switch_upgrade_direction="switchback")
+    assert code == 0, output
+    assert "switchback of leaf leaf-1: 1 jobs moved back: train/b. Ended meanwhile: a" in output
     assert (site.switched(), site.state) == ([("uid-b", False)], None)
 
 
@@ -173,15 +167,15 @@ def test_stopped_switchback_continues_with_the_next_run(site: Site) -> None:
     (site.folder / ".hccn.cluster").mkdir(exist_ok=True)
     (site.folder / ".hccn.cluster/switch_upgrade.json").write_text(json.dumps({"leaf": "leaf-1", "moved": entries}))
     site.clusterd.world.jobs["uid-b"].status = "pending"
-    code, said = site.upgrade(switch_upgrade_direction="switchback")
+    code, output = site.upgrade(switch_upgrade_direction="switchback")
     assert code != 0
-    assert "Moved back: train/a. Not moved back: none." in said
+    assert "Moved back: train/a. Not moved back: none." in output
     assert (site.switched(), list(site.state["moved"])) == ([("uid-a", False), ("uid-b", False)], ["uid-b"])
 
     site.clusterd.world.jobs["uid-b"].status = "running"
-    code, said = site.upgrade(switch_upgrade_direction="switchback")
-    assert code == 0, said
-    assert "switchback of leaf leaf-1: 1 jobs moved back: train/b" in said
+    code, output = site.upgrade(switch_upgrade_direction="switchback")
+    assert code == 0, output
+    assert "switchback of leaf leaf-1: 1 jobs moved back: train/b" in output
     assert site.clusterd.paths() == [SWITCH, RESULT]
     assert (site.switched(), site.state) == ([("uid-b", False)], None)
 
@@ -189,10 +183,11 @@ def test_stopped_switchback_continues_with_the_next_run(site: Site) -> None:
 @pytest.mark.smoke("switch_upgrade")
 def test_switch_upgrade_stops_at_the_first_refusal(site: Site) -> None:
     site.clusterd.world.jobs["uid-b"].status = "pending"
-    code, said = site.upgrade()
+    code, output = site.upgrade()
     assert code != 0
-    assert "train/b: ClusterD refused the switch, nothing was switched: 413 OMParamInvalid: the request does not fit the job: job:uid-b is not running" in said
-    assert "Moved: train/a. Not moved: none." in said
+    assert ("train/b: ClusterD refused the switch, nothing was switched: 413 OMParamInvalid: the request does not fit the job: "
+            "job:uid-b is not running") in output
+    assert "Moved: train/a. Not moved: none." in output
     assert site.switched() == [("uid-a", True), ("uid-b", True)]
     assert (list(site.state["moved"]), "pending" in site.state) == (["uid-a"], False)
 
@@ -206,9 +201,9 @@ def test_job_of_a_killed_module_stays_pending(site: Site, monkeypatch: pytest.Mo
         return {"code": 0, "info": ""}
 
     monkeypatch.setitem(site.clusterd._served, SWITCH, killed)
-    code, said = site.upgrade(ansible_pipelining=False)
+    code, output = site.upgrade(ansible_pipelining=False)
     assert code != 0
-    assert "Moved: none. Not moved: train/b." in said
+    assert "Moved: none. Not moved: train/b." in output
     assert site.switched() == [("uid-a", True)]
     assert (site.state["moved"], site.state["pending"]["job_id"]) == ({}, "uid-a")
 
@@ -218,17 +213,17 @@ def test_switch_upgrade_stops_if_another_run_has_started(site: Site) -> None:
     others = {"leaf": "leaf-1", "moved": {}, "pending": {"job_id": "uid-a", "name": "a", "namespace": "train", "nics": [], "direction": "failover"}}
     answer, path = site.api.answer, site.folder / ".hccn.cluster/switch_upgrade.json"
 
-    def meanwhile(asked: str) -> tuple[int, Object]:
-        if "podgroups" in asked:
+    def meanwhile(target: str) -> tuple[int, Object]:
+        if "podgroups" in target:
             path.parent.mkdir(exist_ok=True)
             path.write_text(json.dumps(others))
-        return answer(asked)
+        return answer(target)
 
     site.api.answer = meanwhile  # type: ignore[method-assign]
-    code, said = site.upgrade()
+    code, output = site.upgrade()
     assert code != 0
     assert (f"{path} has changed since this run read it: another run is switching jobs of this leaf. Moved by this run: none. "
-            "Wait until the other run has ended") in said
+            "Wait until the other run has ended") in output
     assert (site.switched(), site.state) == ([], others)
 
 
@@ -237,10 +232,10 @@ def test_rank_table_of_a_job_is_written_to_all_hosts(site: Site) -> None:
     table = {"status": "completed", "version": "1.0", "server_count": "1", "server_list": [server_of]}
     site.api.objects["configmaps"].append(
         {"metadata": {"name": "rings-config-a", "namespace": "train"}, "data": {"hccl.json": json.dumps(table)}})
-    code, said = site.play("rank_table", rank_table_source="clusterd", rank_table_path="{{ hccn_conf | dirname }}/hccl.json",
+    code, output = site.play("rank_table", rank_table_source="clusterd", rank_table_path="{{ hccn_conf | dirname }}/hccl.json",
                            rank_table_job={"job_name": "a"}, hccn_kubernetes={"kubeconfig": site.api.kubeconfig()})
-    assert code == 0, said
-    assert "Rank table: 1 servers, 1 ranks" in said
+    assert code == 0, output
+    assert "Rank table: 1 servers, 1 ranks" in output
     written = [json.loads((site.folder / name / "etc/hccl.json").read_text()) for name in HOSTS]
     assert [found["server_list"] for found in written] == [[server_of]] * 2
 
@@ -263,16 +258,16 @@ def test_rank_table_over_mutual_tls(nodes: Path, authority: Authority, no_proxy:
                  "rank_table_format": "global", "rank_table_path": "{{ hccn_conf | dirname }}/global.json"}
     paths[1].write_text("{}")
 
-    code, said = site.play("rank_table", "--check", **variables)
-    assert code == 0, said
+    code, output = site.play("rank_table", "--check", **variables)
+    assert code == 0, output
     assert (f"Rank table: {paths[0]} would be written on 1 of 2 hosts. Not predicted: the rank table: ClusterD is not queried in check mode, "
-            "since") in said
-    assert re.findall(r"(\S+) : ok=\d+ changed=(\d)", said) == [("localhost", "0"), ("node-1", "1"), ("node-2", "0")]
+            "since") in output
+    assert re.findall(r"(\S+) : ok=\d+ changed=(\d)", output) == [("localhost", "0"), ("node-1", "1"), ("node-2", "0")]
     assert (one.calls, paths[0].exists()) == ([], False)
 
-    code, said = site.play("rank_table", **variables)
-    assert code == 0, said
-    assert "Rank table: 3 servers, 1 ranks" in said
+    code, output = site.play("rank_table", **variables)
+    assert code == 0, output
+    assert "Rank table: 3 servers, 1 ranks" in output
     assert [json.loads(path.read_text()) for path in paths] == [table] * 2
     request = {"jobId": "mindie-1", "role": "hccn.cluster"}
     assert one.calls == [("/config.Config/Register", request), ("/config.Config/SubscribeRankTable", request)]

@@ -14,6 +14,7 @@ from ansible_collections.hccn.cluster.plugins.module_utils._clusterd.grpc_channe
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import HccnError, InputError
 
 from tests.integration.clusterd.conftest import Start
+from tests.lib.waiting import happens
 from tests.simulator.clusterd_sim.server import ClusterD
 from tests.simulator.clusterd_sim.world import Job, Times, World
 
@@ -50,10 +51,10 @@ def subscribe(one: ClusterD, seconds: float = 10, settle: float = 0, job: str = 
 
 def test_subscription_registers_and_ends_with_the_first_table(clusterd: Start) -> None:
     one = clusterd(world())
-    heard = subscribe(one)
-    assert heard.table == json.loads(FIRST)
-    assert [(message["duplicate"], message["groups"], message["servers"]) for message in heard.messages] == [(False, 3, 4)]
-    assert (heard.received, heard.preempted) == (1, False)
+    subscription = subscribe(one)
+    assert subscription.table == json.loads(FIRST)
+    assert [(message["duplicate"], message["groups"], message["servers"]) for message in subscription.messages] == [(False, 3, 4)]
+    assert (subscription.received, subscription.preempted) == (1, False)
     assert one.calls == [("/config.Config/Register", {"jobId": "job-1", "role": "hccn.cluster"}), (SUBSCRIBE, {"jobId": "job-1", "role": "hccn.cluster"})]
 
 
@@ -69,10 +70,7 @@ def test_stream_without_registration_is_refused(clusterd: Start) -> None:
 def test_each_stream_needs_a_registration(clusterd: Start) -> None:
     one = clusterd(world())
     subscribe(one)
-    deadline = time.monotonic() + 5
-    while "job-1" in one.world.publishers and time.monotonic() < deadline:
-        time.sleep(0.01)
-    assert one.world.publishers == {}
+    assert happens(lambda: one.world.publishers == {}, 5)
     assert subscribe(one).table == json.loads(FIRST)
 
 
@@ -88,8 +86,8 @@ def test_table_that_is_complete_later_arrives_with_the_second_attempt(clusterd: 
     """ClusterD makes two attempts after a subscription and later ones after events."""
     one = clusterd(world(first_push=0.3, text=""))
     threading.Timer(0.6, setattr, (one.world.jobs["job-1"], "table", FIRST)).start()
-    heard = subscribe(one, seconds=8)
-    assert (heard.table, heard.received) == (json.loads(FIRST), 1)
+    subscription = subscribe(one, seconds=8)
+    assert (subscription.table, subscription.received) == (json.loads(FIRST), 1)
 
 
 @pytest.mark.parametrize("job", ["job-1", "unknown"])
@@ -127,9 +125,9 @@ def test_preemption_after_a_table_is_reported(clusterd: Start) -> None:
 
     thread = threading.Thread(target=another)
     thread.start()
-    heard = subscribe(one, settle=8)
+    subscription = subscribe(one, settle=8)
     thread.join()
-    assert (heard.table, heard.preempted) == (json.loads(FIRST), True)
+    assert (subscription.table, subscription.preempted) == (json.loads(FIRST), True)
 
 
 def test_subscription_ends_the_stream_of_the_previous_client(clusterd: Start) -> None:
@@ -162,10 +160,10 @@ def test_duplicates_with_renumbered_groups_are_dropped(clusterd: Start) -> None:
 
     thread = threading.Thread(target=events)
     thread.start()
-    heard = subscribe(one, settle=0.6)
+    subscription = subscribe(one, settle=0.6)
     thread.join()
-    assert [message["duplicate"] for message in heard.messages] == [False, True, True, False, True]
-    assert (heard.table, heard.preempted) == (json.loads(SECOND), False)
+    assert [message["duplicate"] for message in subscription.messages] == [False, True, True, False, True]
+    assert (subscription.table, subscription.preempted) == (json.loads(SECOND), False)
 
 
 def test_two_subscribers_share_the_messages(clusterd: Start) -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from tests.lab.benchmarks.null import answers
 from tests.lib.hosts import node, set_state
-from tests.lib.playbook import run_playbook
+from tests.lib.playbook import final_screen, recap, run_playbook, unfolded
 from tests.lib.project import ROOT
 
 HOSTS = {"npu1": 1, "npu2": 2, "npu3": 3, "npu4": 4}
@@ -63,11 +63,9 @@ class Site:
         done = run_playbook(f"playbooks/{playbook}.yml", "inventories/demo/hosts", "-e", json.dumps(variables), *arguments, timeout=DEADLINE,
                             ANSIBLE_CONFIG=str(ROOT / "ansible.cfg"), **own,
                             HCCN_DEMO_FOLDER=str(self.place / "nodes"), HCCN_RESULTS_PATH=str(self.place / "history"))
-        output = re.sub(r"\n {8}", " ", done.stdout)
-        recap, _, screen = output.partition("PLAY RECAP")[2].partition("\n\n")
-        counts = {name: (int(failed), int(unreachable))
-                  for name, unreachable, failed in re.findall(r"^(\S+) +: .*unreachable=(\d+) +failed=(\d+)", recap, re.MULTILINE)}
-        return Ended(done.returncode, output + done.stderr, screen.strip().splitlines(), counts)
+        output = unfolded(done.stdout)
+        counts = {name: (counts["failed"], counts["unreachable"]) for name, counts in recap(output).items()}
+        return Ended(done.returncode, output + done.stderr, final_screen(output), counts)
 
 
 @pytest.fixture(scope="module")
@@ -193,7 +191,7 @@ def lines_of(folder: Path, playbook: str, count: int) -> int:
                         ANSIBLE_CONNECTION_PLUGINS=str(ROOT / "tests/lab/benchmarks/null/connection"), BENCH_ANSWERS=str(folder),
                         HCCN_RESULTS_PATH=str(folder / "history"))
     assert done.returncode == 0, done.stdout + done.stderr
-    screen = done.stdout.partition("PLAY RECAP")[2].partition("\n\n")[2].strip().splitlines()
+    screen = final_screen(done.stdout)
     assert screen[0] == f"Result: good. {count} hosts: {count} good.", screen
     return len(done.stdout.splitlines()) - count
 

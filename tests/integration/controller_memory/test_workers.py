@@ -53,10 +53,10 @@ SPECIFICATION = """
 argument_specs:
   main:
     options:
-      zebra: {type: int, description: Of a name that nothing else has.}
+      zebra: {type: int, description: A name that occurs nowhere else.}
 """
 HOSTS = 12
-"""That a play runs on."""
+"""The number of hosts of a play."""
 LARGE = ",".join(f"h{number}" for number in range(200))
 SMALL = LARGE.rpartition(",")[0]
 CALLBACK_UNDER_TEST = "hccn.cluster.controller_memory"
@@ -88,13 +88,13 @@ def played(folder: Path, files: dict[str, str], callbacks: str, *arguments: str)
     (f"controller,{CALLBACK_UNDER_TEST}", LARGE, "worker frozen True"),
 ], ids=["without", "199 hosts", "200 hosts"])
 def test_workers_do_not_collect_shared_objects(tmp_path: Path, callbacks: str, inventory: str, worker: str) -> None:
-    said = played(tmp_path, {"filter/frozen.py": FILTER, "callback/controller.py": CALLBACK, "play.yml": PLAY}, callbacks, "-i", inventory)
-    assert sorted(re.findall(r"(?:worker|controller) \w+ \w+", said)) == ["controller 0 True", worker, worker]
+    output = played(tmp_path, {"filter/frozen.py": FILTER, "callback/controller.py": CALLBACK, "play.yml": PLAY}, callbacks, "-i", inventory)
+    assert sorted(re.findall(r"(?:worker|controller) \w+ \w+", output)) == ["controller 0 True", worker, worker]
 
 
 def test_limit_makes_an_inventory_small(tmp_path: Path) -> None:
-    said = played(tmp_path, {"filter/frozen.py": FILTER, "play.yml": PLAY}, CALLBACK_UNDER_TEST, "-i", LARGE, "-l", "h0,h1")
-    assert re.findall(r"worker \w+ \w+", said) == ["worker 0 True"] * 2
+    output = played(tmp_path, {"filter/frozen.py": FILTER, "play.yml": PLAY}, CALLBACK_UNDER_TEST, "-i", LARGE, "-l", "h0,h1")
+    assert re.findall(r"worker \w+ \w+", output) == ["worker 0 True"] * 2
 
 
 def test_memory_of_argument_specs_does_not_grow_with_hosts(tmp_path: Path) -> None:

@@ -7,7 +7,6 @@ import os
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,8 +15,9 @@ import pytest
 
 from tests.lib.ports import free_port
 from tests.lib.project import ROOT, SIMULATOR
+from tests.lib.waiting import happens
 
-# A process for each call, as Ansible makes them: a library that this one has loaded may not survive a fork.
+# Each call runs in a new process, as under Ansible, because libraries that this process has loaded may fail after a fork.
 CALL = """\
 import json, sys
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import HccnError
@@ -58,7 +58,7 @@ class Host:
         assert result == {"changed": True, "links": [], "process": result["process"]}
         return {"cluster": cluster, "ip": "127.0.0.1", "port": port}
 
-    def asked(self) -> list[str]:
+    def requests(self) -> list[str]:
         return self.log.read_text().splitlines() if self.log.exists() else []
 
 
@@ -70,10 +70,7 @@ def lives(pid: int) -> bool:
 
 
 def gone(pid: int, seconds: float = 10) -> bool:
-    until = time.monotonic() + seconds
-    while lives(pid) and time.monotonic() < until:
-        time.sleep(0.02)
-    return not lives(pid)
+    return happens(lambda: not lives(pid), seconds)
 
 
 @pytest.fixture
@@ -95,7 +92,7 @@ def test_probed_links_and_unlinks(host: Host) -> None:
             "hint": "check links, addresses and equal TLS settings of both sides with hccn.cluster.datadist_check"}}]
     assert (result["changed"], result["failed"]) == (False, True)
     assert result["msg"].startswith("1 of 2 links failed, the first to cluster 9: LLM_LINK_FAILED: the link failed (check links, addresses")
-    assert host.asked()[1:] == ["init", "link 1 9", "unlink 1", "finalize"]
+    assert host.requests()[1:] == ["init", "link 1 9", "unlink 1", "finalize"]
 
 
 def test_existing_link_is_not_a_failure(host: Host) -> None:
@@ -107,7 +104,7 @@ def test_existing_link_is_not_a_failure(host: Host) -> None:
 def test_links_are_held_and_ended(host: Host) -> None:
     remote = host.listen(1)
     foreseen = host.call(check_mode=True, remotes=[remote])
-    assert (foreseen, host.asked()) == ({"changed": True, "links": []}, [f"init 127.0.0.1:{remote['port']}"])
+    assert (foreseen, host.requests()) == ({"changed": True, "links": []}, [f"init 127.0.0.1:{remote['port']}"])
     first = host.call(remotes=[remote])
     assert (first["changed"], [link["status"] for link in first["links"]], lives(first["process"])) == (True, ["linked"], True)
     again = host.call(remotes=[remote])
@@ -120,7 +117,7 @@ def test_links_are_held_and_ended(host: Host) -> None:
     assert (ended["changed"], [(link["cluster"], link["status"], link["unlink"]) for link in ended["links"]]) == (True, [(1, "unlinked", "LLM_SUCCESS")])
     assert gone(first["process"])
     assert host.call(state="absent") == {"changed": False, "links": []}
-    assert host.asked()[-2:] == ["unlink 1", "finalize"]
+    assert host.requests()[-2:] == ["unlink 1", "finalize"]
 
 
 def test_failed_link_is_retried(host: Host) -> None:
@@ -148,7 +145,7 @@ def test_links_are_made_in_calls_of_16(host: Host) -> None:
     remotes = [remote] + [{"cluster": number, "ip": "127.0.0.1", "port": remote["port"]} for number in range(100, 119)]
     result = host.call(state="probed", remotes=remotes)
     assert [link["status"] for link in result["links"]] == ["linked"] + ["failed"] * 19
-    assert [len(line.split()) - 1 for line in host.asked() if line.startswith("link ")] == [16, 4]
+    assert [len(line.split()) - 1 for line in host.requests() if line.startswith("link ")] == [16, 4]
 
 
 @pytest.mark.parametrize("method", ["init", "link", "unlink"])
@@ -188,7 +185,7 @@ def test_invalid_requests_are_refused(host: Host) -> None:
             ({"state": "probed"}, "remotes is empty: there is nothing to probe"),
             ({"timeout": 0}, "timeout, hold and timeout_ms must be 1 or more")):
         assert host.call(**params)["error"]["message"] == message
-    assert host.asked() == []
+    assert host.requests() == []
 
 
 def test_llm_datadist_does_not_start(host: Host) -> None:

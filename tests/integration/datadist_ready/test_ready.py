@@ -20,7 +20,7 @@ from tests.lib.project import COLLECTION, skip
 NPUS = 4
 PREFILL, DECODE = ("node1", "node2"), "node3"
 
-# A container as small as can be: a root of its own with one NPU and an old hccn.conf. Started by a process that ends, it lives until the host does.
+# A minimal container: a separate root with one NPU and an old hccn.conf. Its parent exits at once, so it runs until the host ends.
 CONTAINER = """\
 mkdir /run/c && mount -t tmpfs none /run/c && cd /run/c && mkdir usr dev etc && mount --rbind /usr usr && ln -s usr/lib usr/lib64 .
 touch dev/davinci2 && mount --bind /dev/davinci2 dev/davinci2 && echo address_2=192.0.2.99 > etc/hccn.conf
@@ -53,23 +53,23 @@ def play(lab: testbed.Lab, folder: Path, **variables: Any) -> tuple[int, str]:
     return done.returncode, done.stdout + done.stderr
 
 
-def told(said: str) -> list[str]:
+def failure_lines(output: str) -> list[str]:
     """Return the message with which the play failed."""
-    return json.loads(said.split("FAILED! => ")[1].split("\n\nPLAY RECAP")[0])["msg"]
+    return json.loads(output.split("FAILED! => ")[1].split("\n\nPLAY RECAP")[0])["msg"]
 
 
 @pytest.mark.smoke("datadist_ready")
 def test_four_problems_are_reported(lab: testbed.Lab, tmp_path: Path) -> None:
-    code, said = play(lab, tmp_path, datadist_ready_clusters=clusters(16))
-    assert code == 0, said
-    assert "LLM-DataDist: 16 links of 17 clusters on 9 NPUs, 0 problems" in said
+    code, output = play(lab, tmp_path, datadist_ready_clusters=clusters(16))
+    assert code == 0, output
+    assert "LLM-DataDist: 16 links of 17 clusters on 9 NPUs, 0 problems" in output
 
     lab.set_state("node1", "3.tls=1")
     lab.fault("node2", npu=1, link_down=True)
     lab.exec("node1", ["unshare", "-m", "sh", "-ec", CONTAINER], check=True)
-    code, said = play(lab, tmp_path, datadist_ready_clusters=clusters(513))
+    code, output = play(lab, tmp_path, datadist_ready_clusters=clusters(513))
     assert code != 0
-    summary, *found = told(said)
+    summary, *found = failure_lines(output)
     assert summary == "LLM-DataDist: 513 links of 514 clusters on 9 NPUs, 4 problems"
     expected = [
         ("error: node1 NPU 2: a container with NPU 2 of node1 does not see the host's /etc/hccn.conf: its content differs, ",

@@ -8,7 +8,6 @@ import re
 import shutil
 import signal
 import subprocess
-import time
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +15,10 @@ import pytest
 
 from tests.lib import schemas
 from tests.lib.hosts import set_state
-from tests.lib.playbook import ANSIBLE_PLAYBOOK, ansible_environment
+from tests.lib.playbook import ANSIBLE_PLAYBOOK, ansible_environment, final_screen, recap, unfolded
+from tests.lib.processes import processes
 from tests.lib.project import ROOT, skip
+from tests.lib.waiting import happens, until
 
 HOSTS = ("npu1", "npu2", "npu3", "npu4")
 DEADLINE = 300
@@ -34,17 +35,8 @@ def command(playbook: str, *arguments: str) -> list[str]:
 
 def play(place: Path, playbook: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     done = subprocess.run(command(playbook, *arguments), cwd=ROOT, env=environment(place), capture_output=True, text=True, timeout=DEADLINE)
-    done.stdout = re.sub(r"\n {8}", " ", done.stdout)  # unfold long messages
+    done.stdout = unfolded(done.stdout)
     return done
-
-
-def recap(done: subprocess.CompletedProcess[str]) -> dict[str, dict[str, int]]:
-    found = {}
-    for line in done.stdout.split("PLAY RECAP")[-1].splitlines():
-        name, _, counts = line.partition(":")
-        if "ok=" in counts:
-            found[name.strip()] = {key: int(value) for key, value in (word.split("=") for word in counts.split())}
-    return found
 
 
 def records(place: Path) -> list[dict[str, Any]]:
@@ -54,22 +46,12 @@ def records(place: Path) -> list[dict[str, Any]]:
 
 def screen(done: subprocess.CompletedProcess[str]) -> list[str]:
     """Return the lines that the callback prints after Ansible's recap, without the path of the report."""
-    shown = done.stdout.split("PLAY RECAP")[-1].split("\n\n")[-1].splitlines()
-    return [re.sub(r"^Report: \S+\.html$", "Report: PATH", line) for line in shown if line]
+    return [re.sub(r"^Report: \S+\.html$", "Report: PATH", line) for line in final_screen(done.stdout)]
 
 
 def left_behind(place: Path) -> list[str]:
     """Return the processes of this cluster (tools, devices and runners): its folder is in their command lines."""
-    found = []
-    for name in os.listdir("/proc"):
-        if name.isdigit() and int(name) != os.getpid():
-            try:
-                words = Path("/proc", name, "cmdline").read_bytes().decode("utf-8", "replace").replace("\0", " ")
-            except OSError:
-                continue
-            if str(place) in words:
-                found.append(words)
-    return found
+    return list(processes(str(place), environment=False).values())
 
 
 @pytest.fixture(scope="module")
@@ -82,7 +64,7 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, subprocess.Com
 def test_demo_succeeds(demo: tuple[Path, subprocess.CompletedProcess[str]]) -> None:
     place, done = demo
     assert done.returncode == 0, done.stdout + done.stderr
-    assert {host: (counts["failed"], counts["unreachable"]) for host, counts in recap(done).items()} == dict.fromkeys(("localhost", *HOSTS), (0, 0))
+    assert {host: (counts["failed"], counts["unreachable"]) for host, counts in recap(done.stdout).items()} == dict.fromkeys(("localhost", *HOSTS), (0, 0))
     assert not left_behind(place)
 
 
@@ -98,8 +80,8 @@ def test_output_of_a_good_run_is_short_and_ends_with_the_result(demo: tuple[Path
 @pytest.mark.smoke
 def test_history_has_the_verdict_of_each_host(demo: tuple[Path, subprocess.CompletedProcess[str]]) -> None:
     kept = records(demo[0])
-    said = {record["source"]["host"]: record["samples"][0]["message"].partition(", ")[0] for record in kept if record.get("kind") == "verdict"}
-    assert said == dict.fromkeys(HOSTS, "16 good pairs with 2 other hosts")
+    messages = {record["source"]["host"]: record["samples"][0]["message"].partition(", ")[0] for record in kept if record.get("kind") == "verdict"}
+    assert messages == dict.fromkeys(HOSTS, "16 good pairs with 2 other hosts")
     read = [record for record in kept if record.get("kind") == "device" and record["samples"][0].get("link") == "up"]
     assert {(record["source"]["host"], record["source"]["device"]) for record in read} == {(host, device) for host in HOSTS for device in range(8)}
     assert [record["samples"][0]["message"] for record in kept if record.get("kind") == "conclusion"] == ["Result: good. 4 hosts: 4 good."]
@@ -169,7 +151,7 @@ def test_second_run_changes_nothing(demo: tuple[Path, subprocess.CompletedProces
         done = play(place, job)
         assert done.returncode == 0, done.stdout
         # The change on localhost is the report of this run.
-        assert {host: counts["changed"] for host, counts in recap(done).items()} == {**dict.fromkeys(HOSTS, 0), "localhost": 1}
+        assert {host: counts["changed"] for host, counts in recap(done.stdout).items()} == {**dict.fromkeys(HOSTS, 0), "localhost": 1}
     assert [(place / "nodes" / host / "etc/hccn.conf").read_bytes() for host in HOSTS] == before
 
 
@@ -189,14 +171,14 @@ def test_check_mode_of_site_changes_nothing(demo: tuple[Path, subprocess.Complet
 def test_differing_tls_flags_fail_the_run(demo: tuple[Path, subprocess.CompletedProcess[str]]) -> None:
     place = demo[0]
     done = play(place, "tls", "-e", "tls_state=enabled", "-e", "hccn_hosts=npu3")
-    assert (done.returncode, {host: counts["changed"] for host, counts in recap(done).items()}) == (0, {"localhost": 0, "npu3": 1}), done.stdout
+    assert (done.returncode, {host: counts["changed"] for host, counts in recap(done.stdout).items()}) == (0, {"localhost": 0, "npu3": 1}), done.stdout
     done = play(place, "bring_up", "-e", "bring_up_tls_state=unchanged")
     assert done.returncode == 2
     assert screen(done) == [
         "Result: failed. 4 hosts: 1 failed, 3 good.",
         "failed npu3: TLS is on, that of 24 other NPUs is off -> ansible-playbook hccn.cluster.tls -e tls_state=disabled",
         "Report: PATH"]
-    assert {host: counts["failed"] for host, counts in recap(done).items()} == {**dict.fromkeys(HOSTS, 0), "localhost": 1}
+    assert {host: counts["failed"] for host, counts in recap(done.stdout).items()} == {**dict.fromkeys(HOSTS, 0), "localhost": 1}
     assert play(place, "tls", "-e", "tls_state=disabled").returncode == 0
 
 
@@ -217,7 +199,7 @@ def test_slow_npu_and_missing_link_are_named(demo: tuple[Path, subprocess.Comple
     assert {host: verdict["class"] for host, verdict in verdicts.items()} == {"npu1": "good", "npu2": "good", "npu3": "failed", "npu4": "good"}
     assert "NPU 5" in verdicts["npu3"]["message"] and "NPU 2" in verdicts["npu3"]["message"]
     # The run fails on localhost, not on the first host.
-    assert {host: counts["failed"] for host, counts in recap(done).items()} == {**dict.fromkeys(HOSTS, 0), "localhost": 1}
+    assert {host: counts["failed"] for host, counts in recap(done.stdout).items()} == {**dict.fromkeys(HOSTS, 0), "localhost": 1}
     assert len(done.stdout.splitlines()) < 80, done.stdout
     assert not left_behind(place)
 
@@ -250,14 +232,11 @@ def test_killed_run_is_readable_up_to_its_last_task(demo: tuple[Path, subprocess
     place = demo[0]
     env = {**environment(place), "HCCN_RESULTS_PATH": str(tmp_path / "history")}
     running = subprocess.Popen(command("check_fabric"), cwd=ROOT, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
-    end = time.monotonic() + DEADLINE
-    part = None
-    while time.monotonic() < end and (part is None or part.read_text().count('"kind":"device"') < 32):
-        time.sleep(0.05)
-        part = next(iter((tmp_path / "history").rglob("*.part")), None)
-    os.killpg(running.pid, signal.SIGKILL)
-    running.wait(DEADLINE)
-    assert part is not None
+    try:
+        (part,) = until(lambda: [path for path in (tmp_path / "history").rglob("*.part") if path.read_text().count('"kind":"device"') >= 32], DEADLINE)
+    finally:
+        os.killpg(running.pid, signal.SIGKILL)
+        running.wait(DEADLINE)
     kept = [json.loads(line) for line in part.read_text().splitlines()]
     assert kept[0]["schema"] == "hccn.cluster/history/1"
     assert len([record for record in kept if record.get("kind") == "device"]) == 32
@@ -266,6 +245,4 @@ def test_killed_run_is_readable_up_to_its_last_task(demo: tuple[Path, subprocess
                           cwd=ROOT, env={**environment(place), "HCCN_RESULTS_PATH": str(tmp_path / "other")}, capture_output=True, text=True, timeout=DEADLINE)
     assert page.returncode == 0, page.stdout + page.stderr
     assert (tmp_path / "page.html").exists()
-    while left_behind(place) and time.monotonic() < end:
-        time.sleep(0.5)
-    assert not left_behind(place)
+    assert happens(lambda: not left_behind(place), DEADLINE), left_behind(place)

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import ctypes
 import json
-import os
-import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -16,6 +14,8 @@ from typing import Any
 
 import pytest
 
+from tests.lib.processes import processes
+from tests.lib.waiting import happens
 from tests.simulator.hccn_sim import layout
 from tests.simulator.hccn_sim.node import Node
 from tests.lib.hosts import node, set_state, tools
@@ -45,7 +45,7 @@ class Host:
     def untouched(self) -> bool:
         return self.conf.read_bytes() == self.before
 
-    def switches(self) -> str:
+    def tls_flags(self) -> str:
         """Return the TLS flags of the devices."""
         state = Node(str(self.root)).state
         return "".join(state.get(device, "tls") for device in DEVICES)
@@ -61,15 +61,7 @@ class Host:
 
     def left(self) -> list[str]:
         """Return the processes that have this host in their command line or environment."""
-        found = []
-        for folder in Path("/proc").glob("[0-9]*"):
-            try:
-                known = (folder / "cmdline").read_bytes() + (folder / "environ").read_bytes()
-            except OSError:
-                continue
-            if os.fsencode(self.root) in known and int(folder.name) != os.getpid():
-                found.append(folder.name)
-        return found
+        return list(processes(str(self.root)).values())
 
 
 @pytest.fixture
@@ -77,9 +69,7 @@ def host(tmp_path: Path) -> Iterator[Host]:
     host = Host(tmp_path / "npu9")
     yield host
     layout.stop(str(host.root))
-    end = time.monotonic() + LEFT_SECONDS
-    while host.left() and time.monotonic() < end:
-        time.sleep(0.05)
+    happens(lambda: host.left() == [], LEFT_SECONDS)
     assert host.left() == [], "something is still running"
 
 
@@ -115,7 +105,7 @@ def test_busy_tool_is_called_again(host: Host) -> None:
     host.fault("1.busy_for=2")
     result = host.info("link")
     assert ([device["link"] for device in result["devices"]], errors(result)) == (["up"] * 3, [NO_ERROR] * 3)
-    assert Node(str(host.root)).state.get(1, "busy_for") == "0", "two calls were turned away"
+    assert Node(str(host.root)).state.get(1, "busy_for") == "0", "two calls were refused"
 
 
 def test_absent_device_is_not_part_of_all(host: Host) -> None:
@@ -157,7 +147,7 @@ def test_missing_npu_smi_is_reported(host: Host) -> None:
     result = host.tls(devices=["0-2"])
     assert result["error"]["code"] == "no_device"
     assert result["msg"].startswith("no NPU on this host: npu-smi is missing and /dev contains no davinci device")
-    assert (host.switches(), host.untouched()) == ("000", True)
+    assert (host.tls_flags(), host.untouched()) == ("000", True)
 
 
 @pytest.mark.parametrize(("words", "code", "message"), [
@@ -176,7 +166,7 @@ def test_device_whose_tls_flag_cannot_be_set(host: Host, words: list[str], code:
     after = [device["after"] for device in result["devices"]]
     assert (after[0], after[2], after[1]["enabled"]) == (ON, ON, None if words[0] in ("1.tls_nocert=1", "1.dead=1") else False)
     assert result["msg"].startswith("1 of 3 devices failed: NPU 1: ") and message in result["msg"]
-    assert (host.switches(), "tls_enable_1=0\n" in host.conf.read_text()) == ("101", True)
+    assert (host.tls_flags(), "tls_enable_1=0\n" in host.conf.read_text()) == ("101", True)
 
 
 def test_authority_of_a_device_is_reported_by_name(host: Host) -> None:
@@ -192,15 +182,15 @@ def test_change_without_effect_is_reported(host: Host) -> None:
     assert errors(result) == [NO_ERROR, (
         "not_applied", "hccn_tool reported success, but the TLS flag is False and hccn.conf has False"), NO_ERROR]
     assert [device["after"] for device in result["devices"]] == [ON, OFF, ON]
-    assert (host.switches(), "tls_enable_1=0\n" in host.conf.read_text()) == ("101", True)
+    assert (host.tls_flags(), "tls_enable_1=0\n" in host.conf.read_text()) == ("101", True)
 
 
 def test_tool_killed_between_device_and_file(host: Host) -> None:
     host.fault("1.killed_late=9")
     result = host.tls()
     assert errors(result) == [NO_ERROR, ("tool_killed", "hccn_tool was ended by signal 9"), NO_ERROR]
-    assert result["devices"][1]["after"] == {"enabled": True, "persistent": False}, "what is true now is said"
-    assert (host.switches(), "tls_enable_1=0\n" in host.conf.read_text()) == ("111", True)
+    assert result["devices"][1]["after"] == {"enabled": True, "persistent": False}, "the present state is returned"
+    assert (host.tls_flags(), "tls_enable_1=0\n" in host.conf.read_text()) == ("111", True)
 
 
 def test_file_that_the_tool_cannot_write(host: Host) -> None:
@@ -208,8 +198,8 @@ def test_file_that_the_tool_cannot_write(host: Host) -> None:
     result = host.tls()
     assert errors(result) == [NO_ERROR, (
         "conf_not_persisted", "Write configurations to config file failed. User configurations cannot be persisted! pls check cmd run permission."), NO_ERROR]
-    assert [device["after"] for device in result["devices"]] == [ON, {"enabled": True, "persistent": False}, ON], "what is true now is said"
-    assert (host.switches(), "tls_enable_1=0\n" in host.conf.read_text()) == ("111", True)
+    assert [device["after"] for device in result["devices"]] == [ON, {"enabled": True, "persistent": False}, ON], "the present state is returned"
+    assert (host.tls_flags(), "tls_enable_1=0\n" in host.conf.read_text()) == ("111", True)
 
 
 def without_override() -> None:
@@ -230,7 +220,7 @@ def test_devices_are_unchanged_if_the_file_cannot_be_written(host: Host) -> None
     with ThreadPoolExecutor(1, initializer=without_override) as pool:
         result = pool.submit(host.tls).result()
     assert "conf_unwritable" in json.dumps(result)
-    assert (host.switches(), host.untouched()) == ("000", True)
+    assert (host.tls_flags(), host.untouched()) == ("000", True)
 
 
 def test_file_that_stays_locked_is_reported(host: Host) -> None:
@@ -250,7 +240,7 @@ def test_lock_that_is_released_is_waited_for(host: Host) -> None:
     result = host.set_mtu()
     assert (result["changed"], "mtu_2=4200\n" in host.conf.read_text()) == (True, True)
     locked_at = (host.root / "state/conf_holder").stat().st_mtime
-    assert host.conf.stat().st_mtime - locked_at > 5.9, "written when the lock was gone"
+    assert host.conf.stat().st_mtime - locked_at > 5.9, "written after the lock was released"
 
 
 def test_last_line_without_newline(host: Host) -> None:
@@ -267,4 +257,4 @@ def test_new_key_is_not_joined_to_the_last_line(host: Host) -> None:
     host.fault("conf_no_newline=1")
     result = host.tls(devices=["0"])
     assert "no_final_newline" in json.dumps(result)
-    assert (host.switches(), host.untouched()) == ("000", True)
+    assert (host.tls_flags(), host.untouched()) == ("000", True)

@@ -97,7 +97,7 @@ def test_missing_tool_is_named(host: Path) -> None:
     result = call_module("device_info", options)
     assert (result["failed"], result["msg"]) == (True, f"{host}/none: no such program (install it or give its path)")
     assert (result["error"]["code"], result["devices"]) == ("tool_missing", [])
-    assert call_module("device_info", {**options, "gather": []})["error"]["code"] == "tool_missing", "also where nothing is asked"
+    assert call_module("device_info", {**options, "gather": []})["error"]["code"] == "tool_missing", "also if no facts are requested"
     kept = call_module("device_info", {**options, "fail_on": "none"})
     assert ("failed" in kept, kept["devices"][0]["errors"][0]["message"]) == (False, f"{host}/none: no such program")
 
@@ -144,8 +144,8 @@ def test_file_is_completed_and_verified_in_place(host: Path) -> None:
 def test_simulated_tool_reads_the_file(host: Path) -> None:
     call_module("hccn_conf", {**tools(host), "settings": {"mtu": 4200}, "devices": ["0"]})
     subprocess.run([str(host / "bin/hccn_tool"), "-i", "0", "-cfg", "recovery"], check=True, timeout=30, stdout=subprocess.DEVNULL)
-    said = subprocess.run([str(host / "bin/hccn_tool"), "-i", "0", "-mtu", "-g"], check=True, timeout=30, capture_output=True, text=True)
-    assert said.stdout == "mtu:4200\n"
+    ran = subprocess.run([str(host / "bin/hccn_tool"), "-i", "0", "-mtu", "-g"], check=True, timeout=30, capture_output=True, text=True)
+    assert ran.stdout == "mtu:4200\n"
 
 
 def test_host_with_950_is_read_as_far_as_supported(tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import importlib.util
 import json
 from pathlib import Path
 from types import ModuleType
@@ -13,6 +12,7 @@ import pytest
 
 from ansible_collections.hccn.cluster.plugins.filter.diagnose import FilterModule
 from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose import measurement_table, unstarted_runs
+from tests.lib.module import import_file
 from tests.lib.project import COLLECTION
 
 DAY = "2026/11/21"
@@ -20,11 +20,7 @@ DAY = "2026/11/21"
 
 @pytest.fixture(scope="module")
 def source() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("history_source", COLLECTION / "extensions/eda/plugins/event_source/history.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return import_file(COLLECTION / "extensions/eda/plugins/event_source/history.py")
 
 
 def verdict(host: str, state: str, *evidence: str) -> dict[str, Any]:
@@ -36,7 +32,7 @@ def run(*records: dict[str, Any], playbook: str = "check_fabric.yml", run_id: st
     return "".join(json.dumps(entry) + "\n" for entry in (header, *records, {"end": True}))
 
 
-def test_an_event_for_each_degraded_link(source: ModuleType) -> None:
+def test_each_degraded_link_gives_an_event(source: ModuleType) -> None:
     text = run(verdict("n1", "good", "n1 NPU 0 to n2 NPU 0: fine"),
                verdict("n3", "slow", "n3 NPU 1 to n1 NPU 1: 5 Gbit/s, normal is 195", "n3 NPU 1 to n2 NPU 1: x"),
                verdict("n4", "failed", "n4 NPU 0 to n2 NPU 0: connection_refused: no", "the host did not answer"))
@@ -61,7 +57,7 @@ def test_retest_compares_the_link_to_good_hosts_of_other_links_first(source: Mod
 
 
 @pytest.mark.parametrize("playbook", ["retest.yml", "hccn.cluster.retest"])
-def test_both_directions_are_one_link_and_a_second_test_is_told(source: ModuleType, playbook: str) -> None:
+def test_both_directions_are_one_link_and_a_retest_is_marked(source: ModuleType, playbook: str) -> None:
     text = run(verdict("n1", "slow", "n1 NPU 0 to n2 NPU 0: x"), verdict("n2", "slow", "n2 NPU 0 to n1 NPU 0: x"), playbook=playbook)
     assert [(event["link"], event["host"], event["retested"]) for event in source.events_of(text)] == [("n1/0-n2/0", "n1", True)]
 
@@ -78,7 +74,7 @@ def test_messages_of_the_diagnosis_are_understood(source: ModuleType) -> None:
 
 @pytest.mark.parametrize("state", ["busy", "not_measured", "failed", "slow"])
 def test_retest_without_measurement_gives_no_event(source: ModuleType, state: str) -> None:
-    """Else it would take sound hosts out of service: another run had them, or somebody listened at the control port."""
+    """Otherwise, another run or a foreign listener on the control port would take healthy hosts out of service."""
     met = ("n3 NPU 1 to n1 NPU 1: wrong_run: another runner answers at n1: a line of another run: r0",
            "n1 NPU 1 to n3 NPU 1: peer_unreachable: the runner of n3 cannot be reached: connection refused",
            "n3 NPU 1 to n2 NPU 1: host_in_use: run r0 has been at work on this host since 2026-01-04T10:00:00.000Z")
@@ -86,24 +82,24 @@ def test_retest_without_measurement_gives_no_event(source: ModuleType, state: st
     assert list(source.events_of(text)) == []
 
 
-def test_an_event_comes_of_a_measured_value_or_an_error_of_the_link(source: ModuleType) -> None:
+def test_measured_values_and_errors_of_the_link_give_events(source: ModuleType) -> None:
     text = run(verdict("n3", "failed", "n3 NPU 1 to n1 NPU 1: peer_lost: gone", "n3 NPU 1 to n2 NPU 1: retry_exceeded: no answer"),
                verdict("n4", "slow", "n4 NPU 0 to n1 NPU 0: 5 Gbit/s, normal is 195"), playbook="hccn.cluster.retest")
     assert [(event["link"], event["retested"]) for event in source.events_of(text)] == [("n2/1-n3/1", True), ("n1/0-n4/0", True)]
 
 
 def test_errors_of_other_components_give_no_event(source: ModuleType) -> None:
-    """The source imports nothing of the collection, so it has a list of its own."""
+    """The source imports nothing of the collection, so it has a separate list of these errors."""
     assert measurement_table.BUSY_CODES | measurement_table.INFERRED_CODES | unstarted_runs.OTHER_RUN_CODES <= source.NO_LINK_CODES
 
 
-def test_lines_that_are_none_of_the_history_are_passed_over(source: ModuleType) -> None:
+def test_lines_that_are_not_part_of_a_history_are_skipped(source: ModuleType) -> None:
     assert list(source.events_of('{"kind": "verd\n[1]\nx\n' + run(verdict("n1", "busy", "n1 NPU 0 to n2 NPU 0: x")))) == []
 
 
 @pytest.mark.parametrize("odd", [{"source": None}, {"source": "n1"}, {"samples": None}, {"samples": ["x"]}, {"samples": [{"class": "slow", "evidence": None}]},
                                  {"samples": [{"class": "slow", "evidence": [7]}]}, {"samples": [{"class": "slow", "evidence": ["a NPU " + 5000 * "9"]}]}])
-def test_an_odd_verdict_costs_nothing_but_itself(source: ModuleType, odd: dict[str, Any]) -> None:
+def test_malformed_verdict_does_not_affect_the_others(source: ModuleType, odd: dict[str, Any]) -> None:
     text = run({**verdict("n2", "good"), **odd}, {**verdict("n9", "good"), "source": {}}, verdict("n3", "slow", "n3 NPU 1 to n1 NPU 1: x"))
     events = list(source.events_of(text + "[" * 100_000 + "\n"))
     assert [(event["link"], event["references"]) for event in events] == [("n1/1-n3/1", [])]
@@ -118,7 +114,7 @@ def test_run_is_read_once_it_has_ended(source: ModuleType, tmp_path: Path) -> No
     async def watch() -> list[dict[str, Any]]:
         queue: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
         task = asyncio.create_task(source.main(queue, {"path": str(tmp_path), "interval": 0.01}))
-        await asyncio.sleep(0)  # it takes stock of what is there
+        await asyncio.sleep(0)  # it registers the existing files
         part = day / "20261121T000001Z-new.jsonl.part"
         part.write_text(run(bad, run_id="new")[:-20])
         await asyncio.sleep(0.1)

@@ -16,15 +16,15 @@ def quarantine(inventory: str, folder: Path, *arguments: str) -> subprocess.Comp
     return run_playbook("hccn.cluster.quarantine", inventory, *arguments, cwd=folder, HOME=str(folder))
 
 
-@pytest.mark.parametrize(("enabled", "said", "made"), [
+@pytest.mark.parametrize(("enabled", "message", "made"), [
     (False, "n3: nothing was done, since quarantine_enabled is false; the command would be: touch", []), (True, "n3: taken out of service by: touch", ["n3"])])
-def test_nothing_is_done_unless_it_is_switched_on(tmp_path: Path, enabled: bool, said: str, made: list[str]) -> None:
+def test_command_runs_only_if_it_is_enabled(tmp_path: Path, enabled: bool, message: str, made: list[str]) -> None:
     (tmp_path / "out").mkdir()
     command = ["touch", f"{tmp_path}/out/{{{{ inventory_hostname }}}}"]
     variables = {"ansible_eda": {"event": {"host": "n3"}}, "quarantine_enabled": enabled, "quarantine_command": command}
     done = quarantine("n2,n3", tmp_path, "-e", json.dumps(variables))
     assert done.returncode == 0, done.stdout + done.stderr
-    assert said in done.stdout
+    assert message in done.stdout
     assert [path.name for path in (tmp_path / "out").iterdir()] == made
 
 
@@ -52,8 +52,8 @@ def test_playbook_without_a_host_is_valid(tmp_path: Path) -> None:
 @pytest.mark.smoke("quarantine")
 def test_check_mode_shows_the_command(tmp_path: Path) -> None:
     variables = {"ansible_eda": {"event": {"host": "n3"}}, "quarantine_enabled": True, "quarantine_command": f"touch,{tmp_path}/n3"}
-    for arguments, said, made in ((["--check"], "n3: would be taken out of service by: touch", []), ([], "n3: taken out of service by: touch", ["n3"])):
+    for arguments, message, made in ((["--check"], "n3: would be taken out of service by: touch", []), ([], "n3: taken out of service by: touch", ["n3"])):
         done = quarantine("n2,n3", tmp_path, "-e", json.dumps(variables), *arguments)
         assert done.returncode == 0, done.stdout + done.stderr
-        assert said in done.stdout
+        assert message in done.stdout
         assert [path.name for path in tmp_path.glob("n3")] == made

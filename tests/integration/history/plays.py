@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
-from tests.lib.project import ROOT
+from tests.lib.playbook import isolated_environment
+from tests.lib.processes import processes
+from tests.lib.waiting import happens
 
 HERE = Path(__file__).resolve().parent
 DEADLINE = 120
@@ -18,26 +18,15 @@ DEADLINE = 120
 
 def environment(folder: Path, **more: str) -> dict[str, str]:
     """Return an environment without settings of the caller, with home, temporary files and history in ``folder``. An empty value removes a variable."""
-    settings = folder / "ansible.cfg"
-    settings.touch()
-    (folder / "home").mkdir(exist_ok=True)
-    variables = {
-        "PATH": os.environ["PATH"],
-        "LC_ALL": "C.UTF-8",
-        "HOME": str(folder / "home"),
-        "PYTHONDONTWRITEBYTECODE": "1",
-        "ANSIBLE_CONFIG": str(settings),
-        "ANSIBLE_NOCOLOR": "1",
-        "ANSIBLE_LOCAL_TEMP": str(folder / "tmp"),
+    own = {
         "ANSIBLE_REMOTE_TMP": str(folder / "remote"),
         "ANSIBLE_ASYNC_DIR": str(folder / "async"),
-        "ANSIBLE_COLLECTIONS_PATH": str(ROOT / "collections"),
         "ANSIBLE_ACTION_PLUGINS": str(HERE / "action"),
         "ANSIBLE_LIBRARY": str(HERE / "library"),
         "ANSIBLE_CALLBACKS_ENABLED": "hccn.cluster.results",
         "HCCN_RESULTS_PATH": str(folder / "history"),
-        **more,
     }
+    variables = isolated_environment(folder, **{**own, **more})
     return {name: value for name, value in variables.items() if value}
 
 
@@ -73,18 +62,7 @@ def run(folder: Path, argv: list[str], env: dict[str, str] | None = None) -> sub
 
 def wait_until_alone(folder: Path) -> None:
     """Wait until no process of the run is left. Ansible's watcher of a background job polls every five seconds."""
-    deadline = time.monotonic() + DEADLINE
-    while any(str(folder).encode() in _command_line(process) for process in Path("/proc").glob("[0-9]*")):
-        if time.monotonic() > deadline:
-            raise AssertionError(f"processes of {folder} are still there")
-        time.sleep(0.2)
-
-
-def _command_line(process: Path) -> bytes:
-    try:
-        return (process / "cmdline").read_bytes()
-    except OSError:
-        return b""
+    assert happens(lambda: not processes(str(folder), environment=False), DEADLINE), processes(str(folder), environment=False)
 
 
 def files(folder: Path) -> list[Path]:

@@ -13,7 +13,7 @@ from ansible_collections.hccn.cluster.tests.unit.plugins.plugin_utils._history i
 from tests.lib import schemas
 from tests.integration.history.plays import play
 
-ASKED = {
+QUERY = {
     "limit": 20, "endpoints": [{"host": "n3", "device": 1}], "pairs": [{"source": "n3", "source_device": "1", "target": "n1", "target_device": "1"}],
     "collectives": [{"operation": "all_reduce", "size_bytes": 1048576}], "compare": ["night-9", "night-10"],
 }
@@ -22,7 +22,7 @@ ASKED = {
 def tasks(folder: Path) -> str:
     info = "hccn.cluster.history_info"
     listed: list[dict[str, Any]] = [
-        {info: ASKED, "register": "asked"},
+        {info: QUERY, "register": "queried"},
         {info: {"fail_on": "regression"}, "register": "failed", "ignore_errors": True},
         {"hccn.cluster.report": {"format": "baseline", "path": f"{folder}/baseline.yml", "run_id": "night-9"}, "register": "pinned"},
         {info: {"fail_on": "regression", "run_id": "night-9", "baseline": f"{folder}/baseline.yml"}, "register": "held"},
@@ -31,7 +31,7 @@ def tasks(folder: Path) -> str:
         {info: {"history": f"{folder}/empty"}, "register": "empty"},
         {"hccn.cluster.report": {"format": "baseline", "limit": 2}, "register": "too_few", "ignore_errors": True},
         {"ansible.builtin.copy": {"dest": f"{folder}/returned.json", "content": (
-            "{{ {'asked': asked, 'failed': failed, 'pinned': pinned, 'held': held, 'refused': refused, 'unknown': unknown, 'empty': empty, "
+            "{{ {'queried': queried, 'failed': failed, 'pinned': pinned, 'held': held, 'refused': refused, 'unknown': unknown, 'empty': empty, "
             "'too_few': too_few} | to_json }}")}, "check_mode": False},
     ]
     return yaml.safe_dump(listed, width=10_000)
@@ -50,24 +50,24 @@ def returned(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
 
 def test_runs_and_last_good_run(returned: dict[str, Any]) -> None:
-    asked = returned["asked"]
-    assert [run["run_id"] for run in asked["runs"]] == [f"night-{day}" for day in range(10, 0, -1)]
-    assert (asked["last_good"]["run_id"], asked["changed"], asked["unreadable"]) == ("night-10", False, [])
+    queried = returned["queried"]
+    assert [run["run_id"] for run in queried["runs"]] == [f"night-{day}" for day in range(10, 0, -1)]
+    assert (queried["last_good"]["run_id"], queried["changed"], queried["unreadable"]) == ("night-10", False, [])
 
 
 def test_trends(returned: dict[str, Any]) -> None:
-    endpoint, pair, collective = returned["asked"]["series"]
+    endpoint, pair, collective = returned["queried"]["series"]
     assert (endpoint["of"], endpoint["source"], len(endpoint["points"]), endpoint["points"][0]["count"]) == ("endpoint", {"host": "n3", "device": 1}, 10, 6)
     assert pair["points"][-1]["run_id"] == "night-10" and pair["points"][-1]["value"] < pair["baseline"]["limit"] < pair["points"][-2]["value"]
     assert (collective["of"], collective["unit"], collective["pair_class"]) == ("collective", "GB/s", "4 hosts, 32 ranks")
 
 
 def test_regressions(returned: dict[str, Any]) -> None:
-    (found,) = returned["asked"]["regressions"]
+    (found,) = returned["queried"]["regressions"]
     assert (found["host"], found["device"], found["reason"], found["unit"]) == ("n3", 1, "level", "Gbit/s")
-    assert {entry["kind"]: entry["state"] for entry in returned["asked"]["verdicts"]} == {"collective": "ok", "rdma": "regression"}
+    assert {entry["kind"]: entry["state"] for entry in returned["queried"]["verdicts"]} == {"collective": "ok", "rdma": "regression"}
     assert returned["failed"]["failed"] is True and returned["failed"]["msg"] == found["message"]
-    rdma = next(entry for entry in returned["asked"]["comparison"] if entry["kind"] == "rdma")
+    rdma = next(entry for entry in returned["queried"]["comparison"] if entry["kind"] == "rdma")
     assert (rdma["ends"][0]["host"], rdma["ends"][0]["device"]) == ("n3", 1)
 
 
@@ -79,7 +79,7 @@ def test_pinned_baseline_is_used(returned: dict[str, Any]) -> None:
     assert {entry["baseline"]["pinned"] for entry in returned["held"]["verdicts"]} == {True}
 
 
-def test_what_cannot_be_answered_is_said(returned: dict[str, Any]) -> None:
+def test_queries_without_an_answer(returned: dict[str, Any]) -> None:
     assert returned["refused"]["msg"].endswith("compare has 1 run ids. Give two, the earlier one first.")
     assert f"{returned['folder']}/history has no run nobody." in returned["unknown"]["msg"]
     assert "among the newest 2 runs, no group of comparable values has 5 complete runs" in returned["too_few"]["msg"]

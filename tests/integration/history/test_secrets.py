@@ -59,7 +59,7 @@ CASES = {
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of one run in which each case is a play on a host of its own."""
+    """Return the folder of one run in which each case is a play on a separate host."""
     made = tmp_path_factory.mktemp("secrets")
     (made / "late.yml").write_text('db_password: "{{ db_store }}"\ndb_store: lioness4\n')
     (made / "token").write_text("panther3\n")

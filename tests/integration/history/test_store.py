@@ -88,13 +88,13 @@ def test_play_continues_on_a_full_or_read_only_disk(tmp_path: Path, kilobytes: i
             assert 0 <= len(found.records) < 8
 
 
-# What must not be found anywhere, and where it was planted.
+# The secrets, which must not be found in any file, by the place where they are planted.
 SECRETS = {
     "in a variable": "Vq8-extra-var-secret",
     "in the inventory": "Kp2-inventory-secret",
     "in the environment": "Zt7-environment-secret",
     "in a no_log result": "Rm4-nolog-secret",
-    "in what a tool said": "Jw9-tool-output-secret",
+    "in the output of a tool": "Jw9-tool-output-secret",
     "in a vault": "Xn3-vaulted-secret",
     "in the record itself": "Hd6-record-key-secret",
 }
@@ -102,16 +102,16 @@ HOSTILE = '<img src=x onerror=alert(1)>|[x](javascript:1)"\'\\'
 
 
 def secret_play() -> str:
-    said = "it broke: " + " and ".join(
+    message = "it broke: " + " and ".join(
         ["login {{ db_password }}", "with {{ ansible_ssh_pass }}", "token {{ lookup('env', 'HCCN_API_TOKEN') }}", "vault {{ sealed }}",
-         f"password={SECRETS['in what a tool said']} refused"])
+         f"password={SECRETS['in the output of a tool']} refused"])
     record = {"schema": "hccn.cluster/measurement/1", "kind": "rdma", "status": "failed", "source": {"device": 0}, "target": {"host": HOSTILE, "device": 0},
-              "error": {"code": "login_failed", "message": said}, "command": ["tool", "--token={{ lookup('env', 'HCCN_API_TOKEN') }}"]}
+              "error": {"code": "login_failed", "message": message}, "command": ["tool", "--token={{ lookup('env', 'HCCN_API_TOKEN') }}"]}
     lldp = {"schema": "hccn.cluster/measurement/1", "id": "d", "kind": "device", "status": "ok", "source": {"device": 0},
             "samples": [{"link": "down", "lldp": {"system_name": HOSTILE}, "optical": None}]}
     tasks = [
         {"measure": {"measurements": [{**record, "id": "r", "options": {"api_key": SECRETS["in the record itself"]}}, lldp]}},
-        {"measure": {"outcome": "failed", "msg": said}, "ignore_errors": True},
+        {"measure": {"outcome": "failed", "msg": message}, "ignore_errors": True},
         {"measure": {"outcome": "failed", "msg": SECRETS["in a no_log result"], "measurements": [{**record, "id": SECRETS["in a no_log result"]}]},
          "no_log": True, "ignore_errors": True},
         *({"hccn.cluster.report": {"format": kind}} for kind in ("md", "json", "prom", "jsonl")),
@@ -197,9 +197,9 @@ def test_results_host_keeps_run_and_report_and_a_slow_run_fails(tmp_path: Path) 
                                 "report_prometheus_path": str(tmp_path / "hccn.prom")}
     done = play(tmp_path, ROLE % (json.dumps(SLOW), json.dumps(settings)), hosts="n1,", env={
         "HCCN_RUN_ID": "awx-7", "ANSIBLE_SHOW_CUSTOM_STATS": "true", "ANSIBLE_HOST_PATTERN_MISMATCH": "ignore"})
-    said = " ".join(done.stdout.split())
-    assert done.returncode == 2 and "The run is slow, see " in said, done.stdout + done.stderr
-    assert "'state': 'slow'" in said.replace('"', "'") and "'bad_hosts': [ 'n1' ]" in said.replace('"', "'").replace("['n1']", "[ 'n1' ]")
+    output = " ".join(done.stdout.split())
+    assert done.returncode == 2 and "The run is slow, see " in output, done.stdout + done.stderr
+    assert "'state': 'slow'" in output.replace('"', "'") and "'bad_hosts': [ 'n1' ]" in output.replace('"', "'").replace("['n1']", "[ 'n1' ]")
     (entry,) = reader.runs(kept)
     sent = reader.read(entry)
     assert (sent.complete, sent.file.run_id, len(sent.records)) == (True, "awx-7", 1)

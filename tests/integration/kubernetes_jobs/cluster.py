@@ -6,6 +6,7 @@ The container of the launcher runs on this machine; workers are only objects. Ob
 from __future__ import annotations
 
 import copy
+import importlib.util
 import itertools
 import json
 import re
@@ -17,12 +18,24 @@ from typing import Any
 from urllib.parse import parse_qs, urlparse
 
 from tests.integration.kubernetes_jobs.container import HOSTS, here
+from tests.lib.project import skip
 
 GROUPS = {"batch.volcano.sh/v1alpha1": [("jobs", "Job")], "kubeflow.org/v2beta1": [("mpijobs", "MPIJob")],
           "scheduling.volcano.sh/v1beta1": [("podgroups", "PodGroup")]}
 CORE = [("pods", "Pod"), ("configmaps", "ConfigMap")]
 PATH = re.compile(r"/(?:api/(?P<core>v1)|apis/(?P<group>[^/]+/[^/]+))/namespaces/(?P<namespace>[^/]+)/(?P<plural>[^/]+)(?:/(?P<name>[^/]+))?(?P<log>/log)?")
 VERBS = ["create", "delete", "get", "list", "patch", "update"]
+
+
+def needs_kubernetes_core() -> None:
+    """Skip the test if the collection kubernetes.core or its Python package is missing."""
+    for name in ("kubernetes", "ansible_collections.kubernetes.core"):
+        try:
+            found = importlib.util.find_spec(name)
+        except ModuleNotFoundError:
+            found = None
+        if found is None:
+            skip("kubernetes-core", name)
 
 
 class Cluster:
@@ -167,7 +180,7 @@ class Cluster:
             return pod
 
     def _control(self, plural: str, job: dict[str, Any]) -> None:
-        """Do with a job what the controllers of Volcano or MPI Operator do."""
+        """Handle a job like the controllers of Volcano or MPI Operator."""
         name, volcano = job["metadata"]["name"], plural == "jobs"
         if volcano:
             roles = [task["template"] for task in job["spec"]["tasks"]]

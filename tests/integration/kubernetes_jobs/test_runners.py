@@ -15,7 +15,6 @@ import pytest
 
 from tests.integration.check_fabric.cluster import Cluster as Nodes
 from tests.integration.kubernetes_jobs.cluster import Cluster
-from tests.integration.kubernetes_jobs.test_role import needs_kubernetes_core
 from tests.lib.playbook import ansible_environment, run_playbook
 
 PLAY = """
@@ -66,15 +65,6 @@ def test_missing_kubernetes_core_is_named(tmp_path: Path, monkeypatch: pytest.Mo
     done = play(tmp_path, {"n1": {}, "n2": {}})
     assert done.returncode != 0
     assert "Pods need the collection kubernetes.core (ansible-galaxy collection install kubernetes.core)" in " ".join((done.stdout + done.stderr).split())
-
-
-@pytest.fixture
-def cluster(tmp_path: Path) -> Iterator[Cluster]:
-    needs_kubernetes_core()
-    made = Cluster(tmp_path / "cluster")
-    made.folder.mkdir()
-    yield made
-    made.close()
 
 
 @pytest.fixture

@@ -1,9 +1,9 @@
-"""A container as small as can be: a mount namespace of its own (for others than root in a user namespace), a root of its own, NPUs, a file.
+"""A minimal container: a separate mount namespace (inside a user namespace unless it is started by root) and root, with NPUs and a hccn.conf.
 
     container.py '{"root": "/tmp/root", "npus": ["davinci0"], ...}'
 
-Prints "ready", then answers each line on its standard input with what it reads at /etc/hccn.conf, and ends with that input or after two minutes.
-Exits with 77 where the kernel does not allow it the namespaces.
+Print "ready", then answer each line on standard input with the current content of /etc/hccn.conf. End with that input or after two minutes.
+Exit with 77 if the kernel does not allow the namespaces.
 """
 
 from __future__ import annotations

@@ -29,12 +29,12 @@ class Container:
         folder.mkdir()
         argv = [sys.executable, str(Path(__file__).with_name("container.py")), json.dumps({"root": str(folder), "npus": ["davinci0"], **wish})]
         self._child = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        said = self._line()
-        if said != "ready":
+        line = self._line()
+        if line != "ready":
             self.end()
             if self._child.returncode == REFUSED:
-                skip("mount-namespaces", said)
-            raise AssertionError(said)
+                skip("mount-namespaces", line)
+            raise AssertionError(line)
 
     @property
     def pid(self) -> int:
@@ -84,7 +84,7 @@ class Host:
     def options(self) -> dict[str, Any]:
         return {"path": str(self.path), "cdi_dir": str(self.cdi)}
 
-    def look(self, **options: Any) -> list[dict[str, Any]]:
+    def results(self, **options: Any) -> list[dict[str, Any]]:
         """Return the results for the containers of this test, in the order of their start."""
         return self.own(self.manage(**options))
 
@@ -121,7 +121,7 @@ def host(tmp_path: Path) -> Iterator[Host]:
 
 def test_mounted_file(host: Host) -> None:
     container = host.start_mapped(held=["davinci0"])
-    (one,) = host.look()
+    (one,) = host.results()
     assert one.pop("container").startswith("mnt:[")
     assert one == {"runtime": "unknown", "pod_uid": None, "pid": container.pid, "pids": [container.pid], "processes": 1, "command": one["command"],
                    "devices": [0], "state": "mapped", "read_only": True, "remedy": None}
@@ -131,12 +131,12 @@ def test_mounted_file(host: Host) -> None:
 
 def test_writable_mount(host: Host) -> None:
     host.start(mount=str(host.path))
-    assert [(one["state"], one["read_only"]) for one in host.look()] == [("mapped", False)]
+    assert [(one["state"], one["read_only"]) for one in host.results()] == [("mapped", False)]
 
 
 def test_missing_file(host: Host) -> None:
     container = host.start(npus=["davinci7", "davinci12", "davinci_manager"], held=["davinci7", "davinci_manager"])
-    (one,) = host.look()
+    (one,) = host.results()
     assert (one["state"], one["read_only"], one["devices"]) == ("missing", None, [7, 12])
     assert container.reads() == {"error": "FileNotFoundError"}
 
@@ -144,16 +144,16 @@ def test_missing_file(host: Host) -> None:
 def test_container_sees_edits_but_no_replaced_file(host: Host) -> None:
     container = host.start_mapped()
     host.edit()
-    assert [one["state"] for one in host.look()] == ["mapped"]
+    assert [one["state"] for one in host.results()] == ["mapped"]
     assert container.reads() == {"content": NEWER}
 
     host.path.write_text(CONF)
     host.replace()
-    assert [one["state"] for one in host.look()] == ["stale"]
+    assert [one["state"] for one in host.results()] == ["stale"]
     assert container.reads() == {"content": CONF}
 
     later = host.start_mapped()
-    assert [one["state"] for one in host.look()] == ["stale", "mapped"]
+    assert [one["state"] for one in host.results()] == ["stale", "mapped"]
     assert later.reads() == {"content": NEWER}
 
 
@@ -170,9 +170,9 @@ def test_replaced_file_differs_from_a_file_of_the_image(host: Host) -> None:
 
 def test_copied_file(host: Host) -> None:
     host.start(content=CONF)
-    assert [(one["state"], one["read_only"]) for one in host.look()] == [("copy", False)]
+    assert [(one["state"], one["read_only"]) for one in host.results()] == [("copy", False)]
     host.edit()
-    assert [one["state"] for one in host.look()] == ["stale"]
+    assert [one["state"] for one in host.results()] == ["stale"]
 
 
 @pytest.mark.parametrize(("powerless", "mode", "state", "reads"), [
@@ -197,14 +197,14 @@ def one_of(host: Host, container: Container) -> mounts.containers.Container:
 
 def test_links_and_pipes_of_a_container_are_harmless(host: Host) -> None:
     linked, piped = host.start(link=str(host.path)), host.start(fifo=True)
-    assert [(one["pid"], one["state"]) for one in host.look()] == [(linked.pid, "missing"), (piped.pid, "unreadable")]
+    assert [(one["pid"], one["state"]) for one in host.results()] == [(linked.pid, "missing"), (piped.pid, "unreadable")]
     assert linked.reads() == {"error": "FileNotFoundError"}
 
 
 def test_containers_without_npus_and_private_namespaces_are_skipped(host: Host) -> None:
     host.start(npus=["davinci_manager"], content=CONF)
     host.start(own_root=False)
-    assert host.look() == []
+    assert host.results() == []
 
 
 def test_file_with_the_name_of_an_npu_is_ignored(host: Host) -> None:

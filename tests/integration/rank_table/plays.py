@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
-from tests.lib.project import ROOT
+from tests.lib.playbook import isolated_environment
 
 HERE = Path(__file__).resolve().parent
 DEADLINE = 120
@@ -28,7 +27,7 @@ def node(*devices: dict[str, Any], **more: Any) -> dict[str, Any]:
 
 
 def play(folder: Path, hosts: dict[str, dict[str, Any]], tasks: list[Task], *arguments: str) -> tuple[int, str, dict[str, Any]]:
-    """Exit status, output, and each registered result that the task "keep" wrote."""
+    """Return exit status, output, and each registered result that the task of ``keep`` wrote."""
     inventory, playbook, results = folder / "hosts", folder / "play.yml", folder / "results.json"
     # sys.executable imports the ansible-core under test, so that the tests also run with other releases of ansible-core.
     common = {"ansible_connection": "local", "ansible_python_interpreter": sys.executable}
@@ -37,27 +36,9 @@ def play(folder: Path, hosts: dict[str, dict[str, Any]], tasks: list[Task], *arg
     results.unlink(missing_ok=True)
     ran = subprocess.run(
         [sys.executable, "-m", "ansible", "playbook", "--forks", "2", "-i", str(inventory), *arguments, str(playbook)],
-        env=environment(folder), text=True, capture_output=True, timeout=DEADLINE, cwd=folder)
+        env=isolated_environment(folder, ANSIBLE_LIBRARY=str(HERE / "library")), text=True, capture_output=True, timeout=DEADLINE, cwd=folder)
     kept = json.loads(results.read_text()) if results.exists() else {}
     return ran.returncode, ran.stdout + ran.stderr, kept
-
-
-def environment(folder: Path) -> dict[str, str]:
-    """Return an environment without settings of the caller."""
-    settings = folder / "ansible.cfg"
-    settings.touch()
-    (folder / "home").mkdir(exist_ok=True)
-    return {
-        "PATH": os.environ["PATH"],
-        "LC_ALL": "C.UTF-8",
-        "HOME": str(folder / "home"),
-        "PYTHONDONTWRITEBYTECODE": "1",
-        "ANSIBLE_CONFIG": str(settings),
-        "ANSIBLE_NOCOLOR": "1",
-        "ANSIBLE_LOCAL_TEMP": str(folder / "tmp"),
-        "ANSIBLE_COLLECTIONS_PATH": str(ROOT / "collections"),
-        "ANSIBLE_LIBRARY": str(HERE / "library"),
-    }
 
 
 def once(name: str, module: str, options: dict[str, Any], **more: Any) -> Task:

@@ -170,7 +170,7 @@ def test_other_formats_and_merged_tables(tmp_path: Path) -> None:
         {"device_id": "0", "device_ip": "192.168.103.1", "rank_id": "0"}]}]}
     groups = [{"name": "coordinator", "hosts": ["n1"], "container_ips": {"n1": "10.244.0.9"}}, {"name": "controller", "hosts": ["n1"]},
               {"name": "prefill", "hosts": ["n1"]}, {"name": "decode", "hosts": ["n2"], "devices": ["2"]}]
-    asked = {
+    calls = {
         "mindie": {"nodes": NODES, "format": "mindie", "container_ips": {"n1": "10.244.0.1"}, "rank_order": "host", "readers": ["hccl", "mindie_llm"]},
         "motor": {"nodes": NODES, "format": "global", "groups": groups, "container_ips": {"n1": "10.244.0.1", "n2": "10.244.0.2"}},
         "vllm": {"nodes": NODES, "format": "vllm_pd", "groups": groups[2:], "device_ids": "logical"},
@@ -181,8 +181,8 @@ def test_other_formats_and_merged_tables(tmp_path: Path) -> None:
         "absent": {"tables": ["two.json"]},
         "alone": {"nodes": {"n1": NODES["n1"]}, "format": "mindie"},
     }
-    tasks = [once(name, TABLE, {"path": str(tmp_path / "t.json"), "write": False, "return_content": True, **options}) for name, options in asked.items()]
-    code, output, kept = play(tmp_path, HOSTS, [*tasks, keep(tmp_path, *asked)])
+    tasks = [once(name, TABLE, {"path": str(tmp_path / "t.json"), "write": False, "return_content": True, **options}) for name, options in calls.items()]
+    code, output, kept = play(tmp_path, HOSTS, [*tasks, keep(tmp_path, *calls)])
     assert code == 0, output
     table = {name: found.get("rank_table") for name, found in kept.items()}
     assert [server["container_ip"] for server in table["mindie"]["server_list"]] == ["10.244.0.1", "192.0.2.12"]

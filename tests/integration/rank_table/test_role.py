@@ -6,13 +6,12 @@ import json
 import os
 import re
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from tests.lib.hosts import node, tools
-from tests.lib.playbook import run_playbook
+from tests.lib.hosts import node, tools, write_inventory
+from tests.lib.playbook import recap, run_playbook
 
 HOSTS = ("n1", "n2", "n10")
 SERVER_INDEX = {"n1": 9, "n2": 8, "n10": 40}
@@ -23,14 +22,12 @@ Done = subprocess.CompletedProcess[str]
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("cluster")
-    lines = ["[npu]"]
+    hosts = {}
     for place, name in enumerate(HOSTS, 1):
         root = node(folder / name, "--product", "A3", "--server-index", str(SERVER_INDEX[name]), "--super-pod-id", "3",
                     "--address-template", f"10.78.{place}.1{{device}}", devices=2)
-        variables = {**tools(root), "rank_table_path": root / "hccl.json", "rank_table_server_id": f"192.0.2.{place}"}
-        lines.append(" ".join([name, *(f"{option}={value}" for option, value in variables.items())]))
-    lines += ["[npu:vars]", "ansible_connection=local", f"ansible_python_interpreter={sys.executable}", ""]
-    (folder / "hosts").write_text("\n".join(lines))
+        hosts[name] = {**tools(root), "rank_table_path": root / "hccl.json", "rank_table_server_id": f"192.0.2.{place}"}
+    write_inventory(folder, hosts)
     return folder
 
 
@@ -38,9 +35,9 @@ def play(cluster: Path, *arguments: str, **variables: object) -> Done:
     return run_playbook("hccn.cluster.rank_table", cluster / "hosts", "-e", json.dumps(variables), *arguments)
 
 
-def recap(done: Done, word: str) -> dict[str, int]:
-    """Return tasks by host; those of localhost validate and conclude the run."""
-    return {host: int(number) for host, number in re.findall(rf"^(\S+) +: .*\b{word}=(\d+)", done.stdout.split("PLAY RECAP")[1], re.MULTILINE)}
+def tasks(done: Done, word: str) -> dict[str, int]:
+    """Return the number of tasks by host; those of localhost validate and conclude the run."""
+    return {host: counts[word] for host, counts in recap(done.stdout).items()}
 
 
 def test_check_mode_and_written_table(cluster: Path) -> None:
@@ -59,8 +56,8 @@ def test_check_mode_and_written_table(cluster: Path) -> None:
     assert table["super_pod_list"] == [{"super_pod_id": "3", "server_list": [{"server_id": f"192.0.2.{place}"} for place in (2, 1, 3)]}]
     assert os.stat(cluster / "n10/hccl.json").st_mode & 0o7777 == 0o640
     # Each host runs three tasks: arguments, probe, table. Tasks that run once use the first host.
-    assert recap(done, "ok") == {"localhost": 5, "n1": 5, "n2": 3, "n10": 3}
-    assert recap(done, "changed") == {"localhost": 0, "n1": 1, "n2": 1, "n10": 1}
+    assert tasks(done, "ok") == {"localhost": 5, "n1": 5, "n2": 3, "n10": 3}
+    assert tasks(done, "changed") == {"localhost": 0, "n1": 1, "n2": 1, "n10": 1}
 
 
 def test_shared_storage(cluster: Path) -> None:
@@ -68,7 +65,7 @@ def test_shared_storage(cluster: Path) -> None:
     done = play(cluster, rank_table_path=str(path), rank_table_shared=True, rank_table_hosts=["n10", "n1"], rank_table_format="vllm_pd",
                 rank_table_groups=[{"name": "prefill", "hosts": ["n10"]}, {"name": "decode", "hosts": ["n1"], "devices": ["1"]}])
     assert done.returncode == 0, done.stdout + done.stderr
-    assert recap(done, "changed") == {"localhost": 0, "n1": 1, "n2": 0, "n10": 0}
+    assert tasks(done, "changed") == {"localhost": 0, "n1": 1, "n2": 0, "n10": 0}
     table = json.loads(path.read_text())
     assert [device["device_ip"] for device in table["prefill_device_list"]] == ["192.40.2.199", "192.40.3.198"]
     assert table["decode_device_list"] == [
@@ -80,9 +77,9 @@ def test_all_problems_are_reported_once(cluster: Path) -> None:
     before = path.read_text() if path.exists() else None
     done = play(cluster, rank_table_devices=["0-2"])
     assert done.returncode == 2
-    said = re.sub(r"\s+", " ", done.stdout)
+    output = re.sub(r"\s+", " ", done.stdout)
     # The run fails on localhost, where it is concluded.
-    assert re.findall(r"fatal: \[(\w+)\]: FAILED!", said) == ["n1", "localhost"]
-    assert recap(done, "failed") == {"localhost": 1, "n1": 0, "n2": 0, "n10": 0}
-    assert "n1, n2, n10 (has no device 2)" in said
+    assert re.findall(r"fatal: \[(\w+)\]: FAILED!", output) == ["n1", "localhost"]
+    assert tasks(done, "failed") == {"localhost": 1, "n1": 0, "n2": 0, "n10": 0}
+    assert "n1, n2, n10 (has no device 2)" in output
     assert (path.read_text() if path.exists() else None) == before

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import re
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from tests.simulator.hccn_sim.node import Node
-from tests.lib.hosts import node, set_state, tools
-from tests.lib.playbook import run_playbook
+from tests.lib.hosts import node, set_state, tools, write_inventory
+from tests.lib.playbook import run_playbook, unfolded
 
 HOSTS = ("n1", "n2", "n3", "n4")
 OFF = "".join(f"tls_enable_{device}=0\n" for device in range(2))
@@ -23,19 +21,17 @@ def cluster(tmp_path: Path) -> Path:
     for number, name in enumerate(HOSTS, 1):
         root = node(tmp_path / name, "--address-template", f"10.78.{number}.1{{device}}", "--netmask", "255.255.0.0", devices=2)
         (root / "etc/hccn.conf").write_text(OFF)
-    lines = ["[npu]"] + [" ".join([name, *(f"{option}={path}" for option, path in tools(tmp_path / name).items())]) for name in HOSTS]
-    lines += ["[npu:vars]", "ansible_connection=local", f"ansible_python_interpreter={sys.executable}", ""]
-    (tmp_path / "hosts").write_text("\n".join(lines))
+    write_inventory(tmp_path, {name: tools(tmp_path / name) for name in HOSTS})
     return tmp_path
 
 
 def tls(cluster: Path, *arguments: str, playbook: str = "tls") -> subprocess.CompletedProcess[str]:
     done = run_playbook(f"hccn.cluster.{playbook}", cluster / "hosts", *arguments)
-    done.stdout = re.sub(r"\n {8}", " ", done.stdout)
+    done.stdout = unfolded(done.stdout)
     return done
 
 
-def switches(cluster: Path) -> list[str]:
+def tls_flags(cluster: Path) -> list[str]:
     return ["".join(sorted((cluster / name / "etc/hccn.conf").read_text().splitlines(True))) for name in HOSTS]
 
 
@@ -43,7 +39,7 @@ def switches(cluster: Path) -> list[str]:
 def test_tls_is_enabled_on_all_hosts(cluster: Path) -> None:
     done = tls(cluster, "-e", "tls_state=enabled")
     assert done.returncode == 0, done.stdout
-    assert switches(cluster) == [ON] * 4
+    assert tls_flags(cluster) == [ON] * 4
     assert "n4: TLS enabled on 2 of 2 NPUs, 2 of them set now" in done.stdout
     assert "changed=0" in tls(cluster, "-e", "tls_state=enabled").stdout.split("RECAP")[1].splitlines()[1]
 
@@ -59,7 +55,7 @@ def test_unfit_host_stops_all_before_any_change(cluster: Path, state: str, messa
     done = tls(cluster, "-e", "tls_state=enabled")
     assert done.returncode == 2
     assert message in done.stdout, done.stdout
-    assert switches(cluster) == [OFF] * 4
+    assert tls_flags(cluster) == [OFF] * 4
 
 
 @pytest.mark.parametrize(("host", "state", "message"), [
@@ -73,7 +69,7 @@ def test_certificates_are_checked_if_the_file_has_no_tls_flag(cluster: Path, hos
     done = tls(cluster, "-e", "tls_state=enabled")
     assert (done.returncode, message in done.stdout) == (2, True), done.stdout
     assert "TASK [hccn.cluster.tls : Set the TLS flag" not in done.stdout
-    assert "=1" not in "".join(switches(cluster)), "no more than a query writes"
+    assert "=1" not in "".join(tls_flags(cluster)), "no more than a query writes"
 
 
 def test_different_authorities_stop_all_before_any_change(cluster: Path) -> None:
@@ -81,7 +77,7 @@ def test_different_authorities_stop_all_before_any_change(cluster: Path) -> None
     done = tls(cluster, "-e", "tls_state=enabled")
     assert done.returncode == 2
     assert "The CA certificates differ between the hosts" in done.stdout and "Nothing was set." in done.stdout
-    assert switches(cluster) == [OFF] * 4
+    assert tls_flags(cluster) == [OFF] * 4
     assert tls(cluster, "-e", "tls_state=disabled").returncode == 0
 
 
@@ -89,14 +85,14 @@ def test_unreachable_host_stops_all_before_any_change(cluster: Path) -> None:
     done = tls(cluster, "-e", "tls_state=enabled", "-i", "lost,", "-e", "hccn_hosts=npu:lost", "--ssh-extra-args=-o ConnectTimeout=1")
     assert done.returncode in (2, 4)
     assert "lost" in done.stdout and "UNREACHABLE" in done.stdout
-    assert switches(cluster) == [OFF] * 4
+    assert tls_flags(cluster) == [OFF] * 4
 
 
 def test_failure_of_one_host_rolls_back_the_others(cluster: Path) -> None:
     set_state(cluster / "n2", "1.tls_badcert=-107")
     done = tls(cluster, "-e", "tls_state=enabled")
     assert done.returncode == 2
-    assert switches(cluster) == [OFF] * 4
+    assert tls_flags(cluster) == [OFF] * 4
     for name in ("n1", "n3", "n4"):
         assert f"{name}: TLS put back as it was on 2 NPUs. Failed: n2" in done.stdout, done.stdout
     assert "n2: TLS put back as it was on 1 NPUs. 1 of 2 devices failed: NPU 1: The Certificate has expired! (set a valid certificate" in done.stdout
@@ -106,7 +102,7 @@ def test_device_whose_file_was_not_written_is_rolled_back(cluster: Path) -> None
     set_state(cluster / "n2", "1.conf_refused=1")
     done = tls(cluster, "-e", "tls_state=enabled")
     assert done.returncode == 2
-    assert switches(cluster) == [OFF] * 4
+    assert tls_flags(cluster) == [OFF] * 4
     assert [Node(str(cluster / name)).state.get(device, "tls") for name in HOSTS for device in range(2)] == ["0"] * 8
     assert "n1: TLS put back as it was on 2 NPUs. Failed: n2" in done.stdout, done.stdout
     assert "n2: TLS put back as it was on 2 NPUs. 1 of 2 devices failed: NPU 1: Write configurations to config file failed." in done.stdout, done.stdout
@@ -125,7 +121,7 @@ def test_partial_change_is_kept_with_keep(cluster: Path) -> None:
     set_state(cluster / "n2", "1.tls_badcert=-107")
     done = tls(cluster, "-e", "tls_state=enabled", "-e", "tls_on_partial=keep")
     assert done.returncode == 2
-    assert switches(cluster) == [ON, "tls_enable_0=1\ntls_enable_1=0\n", ON, ON]
+    assert tls_flags(cluster) == [ON, "tls_enable_0=1\ntls_enable_1=0\n", ON, ON]
     assert "n1: TLS enabled on 2 of 2 NPUs, 2 of them set now. Failed: n2" in done.stdout
 
 
@@ -134,6 +130,6 @@ def test_host_that_fails_earlier_in_bring_up_leaves_tls_of_all_unchanged(cluster
     inventory.write_text(inventory.read_text().replace(str(cluster / "n3/bin/npu-smi"), "/opt/nowhere/npu-smi"))
     done = tls(cluster, "-e", "bring_up_tls_state=enabled", playbook="bring_up")
     assert done.returncode == 2
-    assert switches(cluster) == [OFF] * 4
+    assert tls_flags(cluster) == [OFF] * 4
     assert "n1: TLS left as it was, since not every host can follow. Failed: n3" in done.stdout, done.stdout + done.stderr
     assert "failed cluster: TLS was left or put back as it was on n1, n2, n4, since it could not be set on n3 -> " in done.stdout, done.stdout + done.stderr

@@ -8,14 +8,13 @@ from __future__ import annotations
 import json
 import resource
 import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
 
 from ansible_collections.hccn.cluster.plugins.module_utils._device import info, read
-from tests.lib.hosts import node, tools
+from tests.lib.hosts import node, tools, write_inventory
 from tests.lib.playbook import ANSIBLE_PLAYBOOK, ansible_environment
 
 TOOL_SECONDS = 0.3
@@ -81,14 +80,6 @@ def test_tool_calls(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert calls <= 16 * len(TOPICS) + 2
 
 
-INVENTORY = """[npu]
-{hosts}
-[npu:vars]
-ansible_connection=local
-ansible_python_interpreter={python}
-bring_up_tls_state=disabled
-"""
-
 COUNTER = '''
 from ansible.plugins.callback import CallbackBase
 import collections, json, os
@@ -114,13 +105,10 @@ class CallbackModule(CallbackBase):
 
 
 def cluster(folder: Path, hosts: int) -> Path:
-    lines = []
-    for number in range(1, hosts + 1):
-        root = node(folder / f"n{number}", "--address-template", f"10.78.{number}.1{{device}}", "--netmask", "255.255.0.0", "--conf-from-state", devices=2)
-        lines.append(" ".join([f"n{number}", *(f"{option}={path}" for option, path in tools(root).items())]))
-    (folder / "hosts").write_text(INVENTORY.format(hosts="\n".join(lines), python=sys.executable))
     (folder / "events.py").write_text(COUNTER)
-    return folder / "hosts"
+    return write_inventory(folder, {f"n{number}": tools(node(
+        folder / f"n{number}", "--address-template", f"10.78.{number}.1{{device}}", "--netmask", "255.255.0.0", "--conf-from-state", devices=2))
+        for number in range(1, hosts + 1)}, bring_up_tls_state="disabled")
 
 
 def play(folder: Path, inventory: Path, playbook: str) -> tuple[dict[str, int], float]:

@@ -36,7 +36,7 @@ from ansible_collections.hccn.cluster.plugins.plugin_utils._rank_table import co
 
 
 def seconds(call, repeat=3):
-    """CPU seconds of the quickest of some calls, and what it gave."""
+    """Return the CPU seconds of the fastest of some calls, and its result."""
     found = []
     for _ in range(repeat):
         start = time.process_time()

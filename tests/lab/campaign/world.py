@@ -7,9 +7,7 @@ import fcntl
 import json
 import os
 import shlex
-import socket
 import sys
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,6 +17,8 @@ from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.pair_plan impor
 from tests.lab.campaign import forked, tool
 from tests.lab.campaign.steps import CLEARED, DEVICES, NODE, OTHER, Call, Change
 from tests.lab.campaign.trace import Command, Node, Trace
+from tests.lib.ports import free_port
+from tests.lib.waiting import happens
 from tests.simulator.hccn_sim import layout
 from tests.simulator.hccn_sim.node import Node as SimulatedNode
 from tests.simulator.hccn_sim.schedule import schedule
@@ -154,9 +154,7 @@ class World:
                     yield Command(entry["call"], entry["tool"], tuple(entry["arguments"]), tuple(entry["busy"]), name, entry["at"])
 
     def _left(self) -> tuple[str, ...]:
-        end = time.monotonic() + LEFT_SECONDS
-        while children() and time.monotonic() < end:
-            time.sleep(0.01)
+        happens(lambda: not children(), LEFT_SECONDS)
         found = []
         for pid in children():
             try:
@@ -167,7 +165,7 @@ class World:
 
     def plan(self) -> dict[str, Any]:
         """Return a pair plan of both nodes, each with a free control port."""
-        hosts = [{"host": name, "control_address": "127.0.0.1", "control_port": _free_port(), "devices": [
+        hosts = [{"host": name, "control_address": "127.0.0.1", "control_port": free_port(), "devices": [
             {"id": device, "address": node.devices[device]["ip"]} for device in DEVICES]} for name, node in self.snapshot().items()]
         return make_plan(hosts, "quick")
 
@@ -177,12 +175,6 @@ class World:
         with self._lock.open("w") as stream:
             fcntl.flock(stream, fcntl.LOCK_EX)
             yield
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def _snapshot(root: Path) -> Node:

@@ -40,11 +40,5 @@ def is_testing(lab: Lab, name: str) -> bool:
     return any("-roce_test" in argv and "reset" not in argv for argv in lab.processes(name).values())
 
 
-def npus_with_tests(lab: Lab, name: str) -> list[str]:
-    """Return the NPUs of a running host that have a test, or were not reset after it."""
-    state = lab.path(name, f"/var/lib/npu-simulator/{name}/state")
-    return sorted(path.name for path in state.glob("roce_test_*.json"))
-
-
 def classes_of(found: Mapping[str, tuple[str, str]]) -> dict[str, str]:
     return {host: verdict for host, (verdict, _message) in found.items()}

@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from tests.lab import testbed
-from tests.lab.fabric_faults.check import check, classes_of, is_testing, records, npus_with_tests, verdicts
+from tests.lab.fabric_faults.check import check, classes_of, is_testing, records, verdicts
 from tests.lab.fault_matrix.play import Play, remaining_processes
+from tests.lab.fault_matrix.states import open_tests
 from tests.lib.project import skip
 from tests.lab.testbed import Lab, Unavailable
 
@@ -33,7 +34,7 @@ def lab() -> Iterator[Lab]:
             for name in up.hosts:
                 policy = GOVERNOR.rpartition("/")[0]
                 up.exec(name, ["sh", "-c", f"mount -t tmpfs none {CPU} && mkdir -p {policy} && echo powersave >{GOVERNOR}"], check=True)
-                settings = up.path(name, f"/var/lib/npu-simulator/{name}/sim.json")
+                settings = up.node_path(name, "sim.json")
                 settings.write_text(json.dumps({**json.loads(settings.read_text()), "measure_seconds": TEST_SECONDS}))
             yield up
     except Unavailable as reason:
@@ -61,7 +62,7 @@ def kill(lab: Lab, name: str, field: str) -> None:
 
 def as_before(lab: Lab, *plays: Play) -> None:
     assert remaining_processes(lab, *plays) == {}
-    assert {name: npus_with_tests(lab, name) for name in lab.hosts} == {name: [] for name in lab.hosts}
+    assert {name: open_tests(lab, name) for name in lab.hosts} == {name: [] for name in lab.hosts}
     assert {name: lab.path(name, GOVERNOR).read_text().strip() for name in lab.hosts} == dict.fromkeys(lab.hosts, "powersave")
 
 

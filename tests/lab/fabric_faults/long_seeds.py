@@ -12,9 +12,10 @@ from pathlib import Path
 import pytest
 
 from tests.lab import testbed
-from tests.lab.fabric_faults.check import check, classes_of, components, is_testing, npus_with_tests, verdicts
+from tests.lab.fabric_faults.check import check, classes_of, components, is_testing, verdicts
 from tests.lab.fabric_faults.random_faults import AFTER_START, HOSTS, LEAF_SIZE, LINK_RATE, LOST, NPUS, Scenario, Fault, draw
 from tests.lab.fault_matrix.play import Play, remaining_processes
+from tests.lab.fault_matrix.states import open_tests
 from tests.lib.project import skip
 from tests.lab.testbed import Unavailable
 
@@ -77,4 +78,4 @@ def nothing_is_left(lab: testbed.Lab, play: Play, later: list[Fault]) -> None:
         if lab.alive(fault.target):
             lab.heal(fault.target)
     assert remaining_processes(lab, play) == {}
-    assert {name: npus_with_tests(lab, name) for name in lab.hosts if lab.alive(name) and npus_with_tests(lab, name)} == {}
+    assert {name: tests for name in lab.hosts if lab.alive(name) and (tests := open_tests(lab, name))} == {}

@@ -43,7 +43,7 @@ def rows(trials: int, fresh: int, largest: int) -> Iterator[Row]:
 
 
 def of_matrix(count: int, fault: str) -> Figures:
-    """Diagnose a whole matrix in a process of its own, so that its memory can be measured."""
+    """Diagnose a whole matrix in a separate process, so that its memory can be measured."""
     with multiprocessing.get_context("spawn").Pool(1) as pool:
         found = pool.apply(cost, (count, 8, fault))
     named = some(found.named, 1)

@@ -1,4 +1,4 @@
-"""Measure time and memory of the diagnosis of a whole matrix. It runs in a process of its own."""
+"""Measure time and memory of the diagnosis of a whole matrix. It runs in a separate process."""
 
 from __future__ import annotations
 

@@ -13,10 +13,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from tests.integration.awx.job import BIN, Job, Outcome, clone, processes
+from tests.integration.awx.job import BIN, Job, Outcome, clone
 from tests.lab.fault_matrix.play import HISTORY, PLAY_SECONDS, Play
 from tests.lib.playbook import ansible_environment
 from tests.lab.testbed import Lab, kernel
+from tests.lib.processes import processes
 
 CANCELLED = 254
 """Exit status of ansible-runner for a job that was canceled or timed out."""

@@ -57,7 +57,7 @@ def _requests(clusterd: ClusterD) -> str:
     return " ".join(sorted(sent)) or "none"
 
 
-looked_at = called("-link", "-g")
+probed = called("-link", "-g")
 
 
 def _of_leaf(clusterd: ClusterD, api: Api, kept: Path) -> dict[str, Any]:
@@ -73,7 +73,7 @@ def nic_switch(lab: Lab, folder: Path) -> Iterator[Stage]:
             "nic_switch_job_id": "uid-b", "nic_switch_direction": "failover", "nic_switch_topology": LEAF,
             "nic_switch_nics": [{"node": VICTIM, "leaf": "leaf-1"}], "nic_switch_confirm": True}
         variables |= _of_leaf(clusterd, api, folder / "other.json")
-        yield Stage(variables, looked_at(lab), lambda name: states.network_and_switch(lab, name), lambda: {"switched": _requests(clusterd)},
+        yield Stage(variables, probed(lab), lambda name: states.network_and_tls(lab, name), lambda: {"switched": _requests(clusterd)},
                     lambda _play: _requests(clusterd) != "none")
 
 
@@ -82,7 +82,7 @@ def switch_upgrade(lab: Lab, folder: Path) -> Iterator[Stage]:
     lab.set_state(VICTIM, "*.latency=0.4")
     kept = folder / "switch_upgrade.json"
     with _services(folder) as (clusterd, api):
-        yield Stage(_of_leaf(clusterd, api, kept), looked_at(lab), lambda name: states.network_and_switch(lab, name),
+        yield Stage(_of_leaf(clusterd, api, kept), probed(lab), lambda name: states.network_and_tls(lab, name),
                     lambda: {"switched": _requests(clusterd), "kept": _kept(kept)}, lambda _play: _requests(clusterd) != "none")
 
 

@@ -23,7 +23,7 @@ SUBNETS = [{"cidr": "10.79.0.0/16", "gateway": "10.79.0.1"}]
 BRING_UP = {"bring_up_subnets": SUBNETS, "bring_up_tls_state": "enabled"}
 CHECK_FABRIC = {"check_fabric_iterations": 20000, "check_fabric_relative_floor": 0.4, "check_fabric_confirm": False,
                 "check_fabric_advanced": {"server_start_delay_s": 0.2, "meeting_timeout_s": 20}}
-"""By the iterations a pair has its time, 40 s; all hosts share this machine's cores, so only what is far below the others is slow."""
+"""The iterations set the deadline of a pair, 40 s. All hosts share this machine's cores, so only values that are far below the others count as slow."""
 COLLECTIVE = {"check_collective_mpirun": str(Path(sys.executable).with_name("mpirun")), "check_collective_ranks_per_host": 2,
               "check_collective_sizes": {"begin": "8K", "end": "8K"}, "check_collective_timeout_s": 40, "check_collective_iterations": 200}
 FABRIC_SECONDS, RANK_SECONDS = 90.0, 110.0
@@ -51,7 +51,7 @@ class Other:
 def _long_tests(lab: Lab) -> None:
     """Make a test take TEST_SECONDS, so that a playbook that starts meanwhile conflicts with it."""
     for name in lab.hosts:
-        path = lab.path(name, f"/var/lib/npu-simulator/{name}/sim.json")
+        path = lab.node_path(name, "sim.json")
         path.write_text(json.dumps({**json.loads(path.read_text()), "measure_seconds": TEST_SECONDS, "measure_bytes": 1 << 40}))
 
 
@@ -81,7 +81,7 @@ class Job:
     other: Other | None = None
 
 
-def on_hosts(during: Callable[[Lab], Callable[[Play], bool]], variables: Mapping[str, Any], state: Callable[[Lab, str], str] = states.network_and_switch,
+def on_hosts(during: Callable[[Lab], Callable[[Play], bool]], variables: Mapping[str, Any], state: Callable[[Lab, str], str] = states.network_and_tls,
              prepare: Callable[[Lab], None] = lambda lab: None) -> Callable[[Lab, Path], AbstractContextManager[Stage]]:
     """Return the stage of a playbook that needs only the hosts."""
 
@@ -94,7 +94,8 @@ def on_hosts(during: Callable[[Lab], Callable[[Play], bool]], variables: Mapping
     return stage
 
 
-def _said(task: str) -> Callable[[Play], bool]:
+def _has_started(task: str) -> Callable[[Play], bool]:
+    """Return a function that returns True after the run has started the task."""
     return lambda play: f"TASK [{task}]" in play.output
 
 
@@ -107,14 +108,14 @@ def _restore(lab: Lab, _folder: Path) -> Iterator[Stage]:
         lab.path(name, "/etc/hccn.conf.restore.json").write_text(json.dumps(
             {"schema": "hccn.cluster/restore/2", "saved_at": "2026-01-02T03:04:05Z", "hccn_conf": None, "network": network, "tls": tls}))
     lab.set_state(VICTIM, "*.latency=0.4")
-    yield Stage({}, called("-ip", "-s")(lab), lambda name: states.network_and_switch(lab, name))
+    yield Stage({}, called("-ip", "-s")(lab), lambda name: states.network_and_tls(lab, name))
 
 
 @contextmanager
 def _adopt(lab: Lab, _folder: Path) -> Iterator[Stage]:
     lab.set_state(VICTIM, "*.latency=0.4")
     written = lab.folder / "adopted"
-    yield Stage({"adopt_inventory": str(written)}, called("-ip", "-g")(lab), lambda name: states.network_and_switch(lab, name),
+    yield Stage({"adopt_inventory": str(written)}, called("-ip", "-g")(lab), lambda name: states.network_and_tls(lab, name),
                 lambda: {"host_vars": states.adopted(written / "host_vars", lab)})
 
 
@@ -133,13 +134,13 @@ def _datadist(lab: Lab, _folder: Path) -> Iterator[Stage]:
     ends = [{"cluster": number, "role": "prefill" if number < len(hosts) else "decode", "host": name, "device": 0,
              "ip_infos": [{"ip": lab.host(name).address, "port": 26000 + number}]} for number, name in enumerate(hosts, start=1)]
     variables = {"datadist_ready_clusters": ends, "datadist_ready_product": "800I A2"}
-    yield Stage(variables, called("-tls", "-g")(lab), lambda name: states.network_and_switch(lab, name))
+    yield Stage(variables, called("-tls", "-g")(lab), lambda name: states.network_and_tls(lab, name))
 
 
 @contextmanager
 def _validate(lab: Lab, _folder: Path) -> Iterator[Stage]:
     yield Stage({"bring_up_subnets": SUBNETS, "validate_devices": 2, "validate_unknown": "warning"},
-                _said("hccn.cluster.validate : Check variables and declared addresses"), lambda name: states.network_and_switch(lab, name))
+                _has_started("hccn.cluster.validate : Check variables and declared addresses"), lambda name: states.network_and_tls(lab, name))
 
 
 @contextmanager
@@ -151,7 +152,7 @@ def _report(lab: Lab, folder: Path) -> Iterator[Stage]:
                                       "playbook": "measure.yml"})
     earlier.write([{**measured, "id": "earlier/1", "status": "ok"}, {**measured, "id": "earlier/2", "status": "failed"}])
     earlier.finish({"end": True, "finished_at": "2026-01-02T03:05:05Z", "records": 2, "hosts": {}})
-    yield Stage({"report_history": str(kept)}, _said("hccn.cluster.report : Write the page"), lambda name: states.network_and_switch(lab, name),
+    yield Stage({"report_history": str(kept)}, _has_started("hccn.cluster.report : Write the page"), lambda name: states.network_and_tls(lab, name),
                 lambda: {"page": states.pages(kept)})
 
 
@@ -162,7 +163,7 @@ def _quarantine(lab: Lab, folder: Path) -> Iterator[Stage]:
     folder.mkdir(parents=True, exist_ok=True)
     command = ["sh", "-c", f"echo >> {begun}; sleep 3; echo >> {ended}"]
     yield Stage({"quarantine_host": VICTIM, "quarantine_enabled": True, "quarantine_command": command}, lambda _play: begun.exists(),
-                lambda name: states.network_and_switch(lab, name), lambda: {"command": states.times(begun, ended)})
+                lambda name: states.network_and_tls(lab, name), lambda: {"command": states.times(begun, ended)})
 
 
 def _fabric(variables: Mapping[str, Any]) -> Callable[[Lab, Path], AbstractContextManager[Stage]]:

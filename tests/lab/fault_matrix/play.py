@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from ansible_collections.hccn.cluster.plugins.plugin_utils._history import reader
-from tests.integration.awx.job import processes
 from tests.lib.playbook import ANSIBLE_PLAYBOOK, ansible_environment
+from tests.lib.processes import processes
 from tests.lib.project import ROOT
 from tests.lab.testbed import Lab
 from tests.lab.testbed import kernel

@@ -11,20 +11,20 @@ import yaml
 from tests.lab.testbed import Lab
 
 _ADDRESS = re.compile(r"^address_\d+=(\d+\.\d+)\.", re.MULTILINE)
-_SWITCH = re.compile(r"^tls_enable_\d+=(\d)$", re.MULTILINE)
+_TLS = re.compile(r"^tls_enable_\d+=(\d)$", re.MULTILINE)
 
 
-def network_and_switch(lab: Lab, name: str) -> str:
+def network_and_tls(lab: Lab, name: str) -> str:
     """Return ``10.79 tls 1`` if hccn.conf and all devices agree; otherwise the settings of the devices are appended."""
     text = lab.path(name, "/etc/hccn.conf").read_text()
-    filed = _describe(_ADDRESS.findall(text), _SWITCH.findall(text) or ["0"])
+    filed = _describe(_ADDRESS.findall(text), _TLS.findall(text) or ["0"])
     devices = [lab.state(name, device) for device in range(lab.hosts[name].devices)]
     live = _describe([".".join(device["ip"].split(".")[:2]) for device in devices], [device.get("tls") or "0" for device in devices])
     return filed if filed == live else f"{filed}, devices {live}"
 
 
-def _describe(networks: list[str], switches: list[str]) -> str:
-    return f"{'+'.join(sorted(set(networks)))} tls {'+'.join(sorted(set(switches)))}"
+def _describe(networks: list[str], flags: list[str]) -> str:
+    return f"{'+'.join(sorted(set(networks)))} tls {'+'.join(sorted(set(flags)))}"
 
 
 def table(lab: Lab, name: str, path: str) -> str:
@@ -40,9 +40,13 @@ def table(lab: Lab, name: str, path: str) -> str:
 
 
 def fabric(lab: Lab, name: str) -> str:
-    """Return the network and TLS with the tests that run on the host's devices or were not reset."""
-    tests = sorted(path.name for path in lab.path(name, f"/var/lib/npu-simulator/{name}/state").glob("roce_test_*.json"))
-    return f"{network_and_switch(lab, name)}, {', '.join(tests) or 'no test'}"
+    """Return the network and TLS with the open tests of the host."""
+    return f"{network_and_tls(lab, name)}, {', '.join(open_tests(lab, name)) or 'no test'}"
+
+
+def open_tests(lab: Lab, name: str) -> list[str]:
+    """Return the tests that run on the devices of a running host, or were not reset."""
+    return sorted(path.name for path in lab.node_path(name, "state").glob("roce_test_*.json"))
 
 
 def adopted(folder: Path, lab: Lab) -> str:
@@ -56,8 +60,8 @@ def adopted(folder: Path, lab: Lab) -> str:
             except (yaml.YAMLError, KeyError, TypeError):
                 whole = False
             found.append(name if whole else f"{name} (torn)")
-    strangers = sorted(path.name for path in folder.glob("*") if path.stem not in lab.hosts) if folder.is_dir() else []
-    return " ".join(found + strangers) or "none"
+    others = sorted(path.name for path in folder.glob("*") if path.stem not in lab.hosts) if folder.is_dir() else []
+    return " ".join(found + others) or "none"
 
 
 def pages(folder: Path) -> str:

@@ -1,6 +1,6 @@
 """Simulation of the components besides the API server: the controllers of Volcano and MPI Operator, the scheduler and the kubelet of a node.
 
-It makes a job's pods as they do, runs the launcher's container on this machine, serves its log to the server, and tells how the job stands.
+It makes a job's pods as they do, runs the launcher's container on this machine, serves its log to the server, and sets the status of the job.
 """
 
 from __future__ import annotations

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,10 +10,12 @@ import pytest
 import yaml
 
 from ansible_collections.hccn.cluster.plugins.filter.runner_pods import runner_pods
-from tests.integration.kubernetes_jobs.test_role import measured, needs_kubernetes_core
+from tests.integration.kubernetes_jobs.cluster import needs_kubernetes_core
+from tests.integration.kubernetes_jobs.test_role import measured
 from tests.lab.kubernetes.controller import JOBS, PODS, Controller
 from tests.lab.kubernetes.server import NAMESPACE, Refused, Server, binaries
 from tests.lib.project import shared
+from tests.lib.waiting import happens
 
 DEFINITIONS = ("jobs.batch.volcano.sh-mindcluster-v1.9.0.yaml", "kubeflow.org_mpijobs.yaml", "scheduling.volcano.sh_podgroups.yaml")
 CONFIGS = f"/api/v1/namespaces/{NAMESPACE}/configmaps"
@@ -40,11 +41,9 @@ class Cluster:
         return [f"{one['metadata']['name']}" for path in (*JOBS.values(), PODS, CONFIGS) for one in self.server.items(path)
                 if one["metadata"]["name"] != "kube-root-ca.crt"]
 
-    def remaining_processes(self) -> list[str]:
-        end = time.monotonic() + 30
-        while (found := self.left()) and time.monotonic() < end:
-            time.sleep(0.1)
-        return found
+    def remaining_objects(self) -> list[str]:
+        happens(lambda: not self.left(), 30)
+        return self.left()
 
 
 @pytest.fixture(scope="module")
@@ -65,7 +64,7 @@ def test_collective_is_measured(cluster: Cluster, tmp_path: Path, launcher: str,
     assert done.returncode == 0, done.stdout + done.stderr + str(cluster.controller.errors)
     assert [(one["status"], one["hosts"], one["ranks"], len(one["samples"])) for one in records] == [("ok", ["lab0", "lab0"], 4, 2)]
     assert cluster.controller.served > before
-    assert cluster.remaining_processes() == []
+    assert cluster.remaining_objects() == []
     assert cluster.controller.errors == []
 
 
@@ -79,12 +78,12 @@ def test_server_accepts_the_runner_pods(cluster: Cluster) -> None:
         made = cluster.server.create(group if one["kind"] == "PodGroup" else PODS, one)
         assert made["metadata"]["name"] == one["metadata"]["name"]
         cluster.server.call("DELETE", f"{group if one['kind'] == 'PodGroup' else PODS}/{one['metadata']['name']}")
-    assert cluster.remaining_processes() == []
+    assert cluster.remaining_objects() == []
 
 
 def test_server_refuses_the_same_pods_as_the_rules(cluster: Cluster) -> None:
-    for more, said in (({"labels": {"a b": "c"}}, "metadata.labels"), ({"mounts": [{"name": "huawei.com/x", "host_path": "/x"}]}, "RFC 1123"),
+    for more, reason in (({"labels": {"a b": "c"}}, "metadata.labels"), ({"mounts": [{"name": "huawei.com/x", "host_path": "/x"}]}, "RFC 1123"),
                        ({"resources": {"memory": "many"}}, "quantities")):
         assert runner_pods({"image": "x", "nodes": ["a"], "name": "f", **more})["problems"]
-        with pytest.raises(Refused, match=said):
+        with pytest.raises(Refused, match=reason):
             cluster.server.create(PODS, runners(**more)[0])

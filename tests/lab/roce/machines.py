@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 import shlex
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -22,6 +21,7 @@ from tests.lab.roce import images
 from tests.lab.roce.cpio import Archive
 from tests.lab.testbed import packages
 from tests.lab.testbed.kernel import die_with_parent
+from tests.lib.ports import free_port
 from tests.lib.waiting import happens
 
 PROGRAMS = {"qemu-system-x86_64": "qemu-system-x86", "zstd": "zstd", "ssh": "openssh-client", "ssh-keygen": "openssh-client", "dpkg-deb": "dpkg"}
@@ -56,7 +56,7 @@ class Machine:
         self.number = number
         self.release = release
         self.address = f"10.99.8.{10 + number}"
-        self.port = _free_port()
+        self.port = free_port()
         self.console = folder / f"{self.name}.console"
         self.ssh_config = folder / "ssh_config"
         self._qemu: subprocess.Popen[bytes] | None = None
@@ -186,9 +186,3 @@ def _command(machine: Machine, all_of_them: Sequence[Machine], root: Path, folde
         "-netdev", f"stream,id=data,server=off,addr.type=unix,addr.path={folder}/cable{machine.number}", "-device", card.format("08") + "data,host_mtu=9000",
         "-netdev", f"user,id=login,restrict=on,hostfwd=tcp:127.0.0.1:{machine.port}-:22", "-device", card.format("09") + "login",
     ]
-
-
-def _free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return found.getsockname()[1]

@@ -60,14 +60,14 @@ def python(machine: Machine, code: str) -> Any:
     return json.loads(machine.read("env", f"PYTHONPATH={LIBRARY}", "python3", "-c", code.replace("utils.", UTILS + ".")))
 
 
-def look(machine: Machine) -> dict[str, Any]:
+def rdma_info(machine: Machine) -> dict[str, Any]:
     """Return the result of rdma_info on the machine."""
     return python(machine, "import json; from utils._device import rdma_checks; print(json.dumps(rdma_checks.probe({'root': '/', 'fail_on': 'never'})))")
 
 
 def end_of(machine: Machine) -> RdmaDevice:
     """Return the device of the machine and the GID of its address, as the collection finds them."""
-    ports = [RdmaPort(**{**entry, "gids": tuple(Gid(**gid) for gid in entry["gids"])}) for entry in look(machine)["rdma_devices"]]
+    ports = [RdmaPort(**{**entry, "gids": tuple(Gid(**gid) for gid in entry["gids"])}) for entry in rdma_info(machine)["rdma_devices"]]
     return find_device(ports, machine.address)
 
 

@@ -18,7 +18,7 @@ PLAY_SECONDS = 600
 LEFT_SECONDS = 90.0
 OPTIONS = {
     "check_fabric_tool": "perftest", "check_fabric_plan": "full", "check_fabric_size": "8192", "check_fabric_iterations": 40, "hccn_fail_on": "slow",
-    "check_fabric_relative_floor": 0.01,  # what an emulated processor reaches says nothing of the fabric
+    "check_fabric_relative_floor": 0.01,  # the speed of an emulated processor says nothing about the fabric
     "check_fabric_confirm": False,
     "check_fabric_advanced": {"server_start_delay_s": 6},  # part of what a pair may take; starting a tool takes seconds here
 }
@@ -59,7 +59,7 @@ class Play:
                 for record in self.records("verdict") if "source" in record}
 
     def classes(self) -> dict[str, str]:
-        return {name: said[0] for name, said in self.verdicts().items()}
+        return {name: verdict[0] for name, verdict in self.verdicts().items()}
 
 
 def inventory(machines: Sequence[Machine], folder: Path) -> dict[str, Any]:

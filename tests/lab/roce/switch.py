@@ -1,7 +1,7 @@
-"""``python -m tests.lab.roce.switch FOLDER COUNT``: an Ethernet switch between virtual machines, one Unix socket a port (FOLDER/cable1, ...).
+"""``python -m tests.lab.roce.switch FOLDER COUNT``: an Ethernet switch between virtual machines, with one Unix socket per port (FOLDER/cable1, ...).
 
-It stores and forwards, as a real one does: what is for a machine that takes no frames waits, and is dropped once its buffer is full. The others
-go on, which a hub of QEMU's does not grant. A frame on QEMU's stream sockets has its length before it, four bytes, the highest first.
+Like a real switch, it stores and forwards: frames for a machine that accepts none are buffered, and dropped when the buffer is full. Other machines are not
+affected; with a hub of QEMU they would be. On stream sockets of QEMU, each frame is preceded by its length in four bytes, big-endian.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from ansible_collections.hccn.cluster.plugins.module_utils._perf.perftest_report
 from ansible_collections.hccn.cluster.plugins.module_utils._perf.rdma_device import RdmaDevice, pinned
 from tests.lab.roce.images import PERFTEST
 from tests.lab.roce.machines import Machine
-from tests.lab.roce.pairs import DEVICE, RELEASES, Pair, Running, look, perftest_pair, wait_for_traffic
+from tests.lab.roce.pairs import DEVICE, RELEASES, Pair, Running, rdma_info, perftest_pair, wait_for_traffic
 from tests.lib.project import ROOT
 from tests.lab.testbed.kernel import running, start_time
 from tests.lib.waiting import happens
@@ -39,7 +39,7 @@ os.execvp(sys.argv[2], sys.argv[2:])
 
 def test_rdma_info_of_the_machines(four: list[Machine], ends: dict[str, RdmaDevice]) -> None:
     for machine, release in zip(four, RELEASES):
-        found = look(machine)
+        found = rdma_info(machine)
         (device,) = found["rdma_devices"]
         assert (device["device"], device["port"], device["netdev"], device["state"], device["physical_state"], device["link_layer"]) == (
             "rxe0", 1, "eth0", "ACTIVE", "LinkUp", "Ethernet")
@@ -103,8 +103,8 @@ def test_server_killed_during_a_run(four: list[Machine], ends: dict[str, RdmaDev
         client = test.client(HANG_SECONDS)
         wait_for_traffic(source, 200)
         server.kill()
-        told = test.server_tool.failure(server.result())
-        assert (told.code, told.message) == ("tool_killed", "ib_write_bw was ended by signal 9")
+        failure = test.server_tool.failure(server.result())
+        assert (failure.code, failure.message) == ("tool_killed", "ib_write_bw was ended by signal 9")
         hung = test.client_tool.failure(client.result())
     assert (hung.code, test.client_tool.of_one_side(hung)) == ("perftest_timeout", False)
 
@@ -118,8 +118,8 @@ def test_client_killed_during_a_run(four: list[Machine], ends: dict[str, RdmaDev
         wait_for_traffic(source, 200)
         client.kill()
         assert test.client_tool.failure(client.result()).code == "tool_killed"
-        told = test.server_tool.failure(server.result())
-    assert (told.code, test.server_tool.of_one_side(told)) == ("peer_ended", False)
+        failure = test.server_tool.failure(server.result())
+    assert (failure.code, test.server_tool.of_one_side(failure)) == ("peer_ended", False)
 
 
 def test_paused_machine(four: list[Machine], ends: dict[str, RdmaDevice]) -> None:

@@ -1,8 +1,8 @@
 """The process that owns a lab. All processes, mounts, links and namespaces of the lab end with it.
 
-There are two processes. The guard ends the lab when its standard input closes, unless it was told to keep the lab. Its child, the keeper, is the first process
-of a PID namespace with all hosts, in a network namespace with all switches. It reads an order as JSON from standard input and writes one line of JSON to
-standard output: pids, or an error.
+There are two processes. The guard ends the lab when its standard input closes, unless it received the order to keep the lab. Its child, the keeper, is the
+first process of a PID namespace with all hosts, in a network namespace with all switches. It reads an order as JSON from standard input and writes one line of
+JSON to standard output: pids, or an error.
 """
 
 from __future__ import annotations
@@ -68,8 +68,8 @@ def keep(folder: str, wanted: Settings) -> NoReturn:
         answer({"unavailable": str(error)})
         os._exit(1)
     except (LabError, OSError, subprocess.SubprocessError) as error:
-        said = getattr(error, "stderr", None)
-        answer({"error": f"{error}{': ' + said.strip() if said else ''}"})
+        stderr = getattr(error, "stderr", None)
+        answer({"error": f"{error}{': ' + stderr.strip() if stderr else ''}"})
         os._exit(1)
     leave_standard_files()
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the kernel reaps exited children

@@ -61,6 +61,10 @@ class Lab:
         self._require(name)
         return Path(f"/proc/{self.first(name)['pid']}/root") / path.lstrip("/")
 
+    def node_path(self, name: str, part: str) -> Path:
+        """Return the path of a file of a host's simulated devices, seen from outside, such as ``sim.json``. Raise LabError if the host is down."""
+        return self.path(name, f"/{image.NODES}/{name}/{part}")
+
     def enter(self, name: str) -> list[str]:
         """Return the words before a command that is to run in a host. The command ends with its caller. Raise LabError if the host is down."""
         self._require(name)
@@ -83,8 +87,8 @@ class Lab:
 
     def state(self, name: str, device: int) -> dict[str, str]:
         """Return the state of a simulated device, with the keys of ``set_state``."""
-        told = self.exec(name, ["hccn-sim", "get", f"/{image.NODES}/{name}", str(device)], check=True).stdout
-        return dict(line.split("=", 1) for line in told.splitlines())
+        output = self.exec(name, ["hccn-sim", "get", f"/{image.NODES}/{name}", str(device)], check=True).stdout
+        return dict(line.split("=", 1) for line in output.splitlines())
 
     def fault(self, target: str, what: str = "", *, npu: int | None = None, rate: str = "", link_down: bool = False) -> None:
         """Inject a fault into a host, its links, or those of a leaf switch (``leaf:0``): see faults.py."""

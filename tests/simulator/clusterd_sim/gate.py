@@ -1,5 +1,5 @@
-"""What refuses connections before they reach ClusterD's services: its listener, which limits connections, its transport, and the nginx of the security
-guide."""
+"""Components that refuse connections before they reach ClusterD's services: its listener, which limits connections, its transport, and the nginx of the
+security guide."""
 
 from __future__ import annotations
 
@@ -94,11 +94,11 @@ def too_many_pings(_stream: int) -> bytes:
 
 
 class Refuser:
-    """A server with just enough HTTP/2 to refuse every request. ``asked``: number of requests."""
+    """A server with just enough HTTP/2 to refuse every request. ``requests``: number of requests."""
 
     def __init__(self, reply: Reply) -> None:
         self._reply = reply
-        self.asked = 0
+        self.requests = 0
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.address = f"127.0.0.1:{self._listener.getsockname()[1]}"
         threading.Thread(target=self._accept, daemon=True).start()
@@ -128,7 +128,7 @@ class Refuser:
                 if kind == SETTINGS and not flags & ACKNOWLEDGED:
                     client.sendall(_frame(SETTINGS, ACKNOWLEDGED, 0))
                 elif kind == HEADERS:
-                    self.asked += 1
+                    self.requests += 1
                     client.sendall(self._reply(number))
                     if self._reply is too_many_pings:
                         return

@@ -61,7 +61,7 @@ REFUSALS = {
     "link_down": (22, "Execute failed: Link status is down.", ERR, False),
     "certificate_expired": (23, "The Certificate has expired!", ERR, False),
     "timeout": (1, "The cmd line execute timeout!", ERR, False),
-    # no text of its own
+    # no separate text
     "user_name": (234, "", ERR, False),
     "silent": (1, "", ERR, False),
 }

@@ -51,8 +51,8 @@ def options(argv: list[str]) -> argparse.Namespace | None:
 def main(argv: list[str]) -> int:
     pmi = Pmi() if not os.environ.get("SIM_NCCL_ALONE") else _Alone()
     try:
-        asked = options(argv[1:])
-        return 0 if asked is None else Test(os.path.basename(argv[0]), asked, pmi).run()
+        args = options(argv[1:])
+        return 0 if args is None else Test(os.path.basename(argv[0]), args, pmi).run()
     finally:
         pmi.finalize()
 
@@ -67,10 +67,10 @@ class _Alone(Pmi):
 
 
 class Test:
-    def __init__(self, program: str, asked: argparse.Namespace, pmi: Pmi) -> None:
-        self.program, self.operation, self.asked, self.pmi = program, program.removesuffix("_perf"), asked, pmi
-        self.begin, self.end = parse_size(asked.b), parse_size(asked.e)
-        self.ranks = pmi.size * asked.g
+    def __init__(self, program: str, args: argparse.Namespace, pmi: Pmi) -> None:
+        self.program, self.operation, self.args, self.pmi = program, program.removesuffix("_perf"), args, pmi
+        self.begin, self.end = parse_size(args.b), parse_size(args.e)
+        self.ranks = pmi.size * args.g
         self.host = os.environ.get("HCCN_SIM_NODE") or os.uname().nodename
         self.results: list[dict] = []
 
@@ -78,7 +78,7 @@ class Test:
         mesh = Mesh(self.pmi)
         main_process = mesh.rank == 0
         if main_process:
-            say(texts.banner(self.program, self.asked.g, self.begin, self.end, self.asked.f, self.asked.w, self.asked.n, self.asked.c))
+            say(texts.banner(self.program, self.args.g, self.begin, self.end, self.args.f, self.args.w, self.args.n, self.args.c))
         if not self._devices(mesh):
             return 5
         failure = os.environ.get("SIM_NCCL_FAILURE")
@@ -95,12 +95,12 @@ class Test:
 
     def _devices(self, mesh: Mesh) -> bool:
         """Print the list of all devices; return False if this host has too few."""
-        local = int(os.environ.get("MPI_LOCALRANKID", "0")) * self.asked.g
+        local = int(os.environ.get("MPI_LOCALRANKID", "0")) * self.args.g
         have = int(os.environ.get("SIM_NCCL_GPUS", "8"))
-        if local + self.asked.g > have:
-            sys.stderr.write(f"Invalid number of GPUs: {local + self.asked.g} requested but only {have} were found.\n")
+        if local + self.args.g > have:
+            sys.stderr.write(f"Invalid number of GPUs: {local + self.args.g} requested but only {have} were found.\n")
             return False
-        mine = "\n".join(texts.device(mesh.rank * self.asked.g + i, os.getpid(), self.host, local + i) for i in range(self.asked.g)).encode()
+        mine = "\n".join(texts.device(mesh.rank * self.args.g + i, os.getpid(), self.host, local + i) for i in range(self.args.g)).encode()
         sizes = self._all(mesh, struct.pack("!Q", len(mine)))
         lines = mesh.exchange({} if mesh.rank == 0 else {0: mine}, {
             peer: struct.unpack("!Q", size)[0] for peer, size in sizes.items() if mesh.rank == 0 and peer != 0})
@@ -116,14 +116,14 @@ class Test:
 
     def _count(self, size: int) -> int:
         """Return the number of elements of the whole buffer."""
-        count = size // WIDTHS[self.asked.d]
+        count = size // WIDTHS[self.args.d]
         if self.operation in WHOLE:
             return count
-        unit = max(1, 16 // WIDTHS[self.asked.d])
+        unit = max(1, 16 // WIDTHS[self.args.d])
         return count // self.ranks // unit * unit * self.ranks
 
     def _table(self, mesh: Mesh) -> int:
-        collective = Collective(mesh, self.operation, TYPES[self.asked.d], self.asked.o, self.asked.r)
+        collective = Collective(mesh, self.operation, TYPES[self.args.d], self.args.o, self.args.r)
         size, number, wrong, bandwidths = self.begin, 0, 0, []
         while size <= self.end:
             if fault("HANG", mesh.rank) == str(number):
@@ -133,7 +133,7 @@ class Test:
             self._row(mesh, count, timings)
             wrong += sum(timing.wrong or 0 for timing in timings)
             bandwidths += [timing.busbw for timing in timings]
-            size, number = size * self.asked.f if self.asked.f > 1 else size + (1 << 20), number + 1
+            size, number = size * self.args.f if self.args.f > 1 else size + (1 << 20), number + 1
         average = sum(bandwidths) / len(bandwidths)
         least = float(os.environ.get("NCCL_TESTS_MIN_BW", "-1"))
         low = least >= 0 and average < least * 0.9
@@ -149,20 +149,20 @@ class Test:
 
     def _measure(self, mesh: Mesh, collective: Collective, count: int, in_place: bool) -> texts.Timing:
         buffers = collective.buffers(count)
-        for _ in range(self.asked.w):
+        for _ in range(self.args.w):
             collective.run(buffers)
         mesh.barrier()
         start = time.perf_counter()
-        for _ in range(self.asked.n):
+        for _ in range(self.args.n):
             collective.run(buffers)
         mesh.barrier()
-        seconds = max((time.perf_counter() - start) / self.asked.n, 1e-8)
+        seconds = max((time.perf_counter() - start) / self.args.n, 1e-8)
         wrong = None
-        if self.asked.c and not (in_place and self.operation in NOT_IN_PLACE):
+        if self.args.c and not (in_place and self.operation in NOT_IN_PLACE):
             mine = 0 if buffers.expected is None else sum(got != want for got, want in zip(buffers.received, buffers.expected))
             mine += 1 if fault("CORRUPT", mesh.rank) else 0
             wrong = sum(struct.unpack("!Q", value)[0] for value in self._all(mesh, struct.pack("!Q", mine)).values())
-        algbw = count * WIDTHS[self.asked.d] / 1e9 / seconds
+        algbw = count * WIDTHS[self.args.d] / 1e9 / seconds
         share = (self.ranks - 1) / self.ranks
         factor = {"all_reduce": 2 * share, "broadcast": 1, "reduce": 1}.get(self.operation, share)
         return texts.Timing(seconds * 1e6, algbw, algbw * factor, wrong)
@@ -170,34 +170,34 @@ class Test:
     def _row(self, mesh: Mesh, count: int, timings: list[texts.Timing]) -> None:
         if mesh.rank:
             return
-        size = count * WIDTHS[self.asked.d]
+        size = count * WIDTHS[self.args.d]
         part = count if self.operation in WHOLE else count // self.ranks
-        reduction = self.asked.o if "reduce" in self.operation else "none"
-        root = self.asked.r if self.operation in ("broadcast", "reduce", "scatter") else -1
-        line = texts.row(self.operation, size, part, self.asked.d, reduction, root, timings)
+        reduction = self.args.o if "reduce" in self.operation else "none"
+        root = self.args.r if self.operation in ("broadcast", "reduce", "scatter") else -1
+        line = texts.row(self.operation, size, part, self.args.d, reduction, root, timings)
         if os.environ.get("SIM_NCCL_CHATTY"):
             log = f"{self.host}:{os.getpid()}:{os.getpid()} [0] NCCL INFO"
             say(f"{log} Channel 00/02 : 0 1")
             line = f"{line[:40]}{log} comm 0x1 rank 0\n{line[40:]}"
         say(line)
-        self.results.append({"size": size, "count": part, "type": self.asked.d, "redop": reduction, "root": f"{root:6d}", **{
+        self.results.append({"size": size, "count": part, "type": self.args.d, "redop": reduction, "root": f"{root:6d}", **{
             name: {"time": timing.time, "alg_bw": timing.algbw, "bus_bw": timing.busbw, "nwrong": timing.wrong}
             for name, timing in zip(("out_of_place", "in_place"), timings)}})
 
     def _json(self, wrong: int, average: float) -> None:
-        if not self.asked.J:
+        if not self.args.J:
             return
         whole = {
             "version": 3, "start_time": "2026-07-10 12:00:00", "args": sys.argv, "env": [f"{name}={value}" for name, value in os.environ.items()],
             "nccl_version": 22809, "config": {
-                "nthreads": 1, "ngpus": self.asked.g, "minimum_bytes": self.begin, "maximum_bytes": self.end, "step_factor": self.asked.f,
-                "warmup_iters": self.asked.w, "iterations": self.asked.n, "validation": self.asked.c, "devices": [
-                    {"rank": process * self.asked.g, "group": 0, "hostname": self.host} for process in range(self.pmi.size)]},
+                "nthreads": 1, "ngpus": self.args.g, "minimum_bytes": self.begin, "maximum_bytes": self.end, "step_factor": self.args.f,
+                "warmup_iters": self.args.w, "iterations": self.args.n, "validation": self.args.c, "devices": [
+                    {"rank": process * self.args.g, "group": 0, "hostname": self.host} for process in range(self.pmi.size)]},
             "results": self.results, "out_of_bounds": {"count": wrong, "okay": "false" if wrong else "true"},
             "average_bus_bandwidth": {"bandwidth": average, "okay": "unchecked"}, "errors": [""], "end_time": "2026-07-10 12:00:05"}
-        with open(self.asked.J, "x") as stream:
+        with open(self.args.J, "x") as stream:
             json.dump(whole, stream)
-        say(f"# Writing JSON output to {self.asked.J}")
+        say(f"# Writing JSON output to {self.args.J}")
 
 
 if __name__ == "__main__":

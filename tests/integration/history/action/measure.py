@@ -1,4 +1,4 @@
-"""A task for the tests of the callback: gives back what it is told, as a tool of the collection would."""
+"""An action for the tests of the callback. It returns the results that its arguments describe, as an action of the collection would."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ class ActionModule(ActionBase):
         if arguments.get("outcome") == "unreachable":
             raise AnsibleConnectionFailure("no route to host")
         if "wait" in arguments:
-            # Tells who is to be ended, and stays until then.
+            # Write the pid of the worker, which the test kills.
             waiting = Path(arguments["wait"])
             waiting.with_suffix(".new").write_text(str(os.getpid()))
             waiting.with_suffix(".new").rename(waiting)
             time.sleep(60)
         measurements = list(arguments.get("measurements", []))
         if "variable" in arguments:
-            # As it is among the variables: not templated, so a vaulted one is still closed.
+            # The untemplated value of the variable, so that a vaulted one is still encrypted.
             measurements = [{**record, "variable": task_vars[arguments["variable"]]} for record in measurements]
         result.update(measurements=measurements, variables=[name for name in os.environ if name.startswith("HCCN_RESULTS_")])
         if arguments.get("outcome") == "failed":

@@ -1,5 +1,5 @@
 #!/usr/bin/python
-"""A real module for the tests of the callback: what it measured comes back through a connection."""
+"""A module for the tests of the callback. It returns its measurements through a connection."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 #!/usr/bin/python
-"""Returns what the test wants hccn.cluster.device_info to have found."""
+"""Return the result or the failure of hccn.cluster.device_info that the test chooses."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from tests.lib.hosts import node, tools
 from tests.lib.module import call_module
 
 DEVICES = 8
-ASKED: list[list[str]] = [[], ["address", "super_pod"], ["address", "link", "processes", "speed"],
+TOPICS: list[list[str]] = [[], ["address", "super_pod"], ["address", "link", "processes", "speed"],
                           ["address", "gateway", "netdetect", "tls", "link", "health", "mtu", "speed", "versions"]]
 """The topics that the playbooks read from the devices."""
 NETWORK, SERIAL = "10.78.1.", "SIMREAL"
@@ -40,15 +40,15 @@ def inventory(count: int) -> dict[str, Any]:
 def idle() -> list[dict[str, Any]]:
     """Return a play with as many tasks per host as bring_up, of the same kinds, that do nothing. Its cost is the cost of the tasks in Ansible."""
     sent: dict[str, Any] = {"name": "Send a module that does nothing", "ansible.builtin.ping": {}}
-    said = {"name": "Say nothing", "ansible.builtin.debug": {"msg": ""}}
-    return [{"name": "Do nothing", "hosts": "npu", "gather_facts": False, "tasks": [*[sent] * 5, *[{**sent, "when": False}] * 3, *[said] * 2]}]
+    printed = {"name": "Print nothing", "ansible.builtin.debug": {"msg": ""}}
+    return [{"name": "Do nothing", "hosts": "npu", "gather_facts": False, "tasks": [*[sent] * 5, *[{**sent, "when": False}] * 3, *[printed] * 2]}]
 
 
 def write(folder: Path, count: int) -> None:
     """Write the answers below ``folder``: module.json for all hosts, HOST/module.json for one host."""
     real = node(folder / "real", "--address-template", f"{NETWORK}1{{device}}", "--netmask", "255.0.0.0", "--conf-from-state", devices=DEVICES)
     options = tools(real)
-    looked = {answer_name(topics): call_module("device_info", {**options, "fail_on": "none", "gather": topics}) for topics in ASKED}
+    probed = {answer_name(topics): call_module("device_info", {**options, "fail_on": "none", "gather": topics}) for topics in TOPICS}
     tls = call_module("device_tls", {**options, "state": "disabled"})
     shared = {"device_tls": {**tls, "changed": False}, "hccn_conf": call_module("hccn_conf", {**options, "path": options["hccn_conf"], "keep_previous": True}),
               "rdma_perf": {"changed": False, "run_id": "r", "state": "running", "progress": {}, "measurements": []},
@@ -59,7 +59,7 @@ def write(folder: Path, count: int) -> None:
     measured = _measured(count)
     for number, name in enumerate(names(count)):
         (folder / name).mkdir()
-        for kind, answer in looked.items():
+        for kind, answer in probed.items():
             own = json.dumps({**answer, "machine": f"{number:016x}"}).replace(NETWORK, network(number)).replace(SERIAL, f"SIM{number}X")
             (folder / name / f"{kind}.json").write_text(own)
         (folder / name / "rdma_perf_info.json").write_text(json.dumps(_over(measured[name], count)))

@@ -44,8 +44,8 @@ class Connection(ConnectionBase):
         if in_data:
             found = MODULE.search(in_data)
             name = found.group(1).decode() if found else self._plain(in_data)
-            asked = GATHER.search(in_data)
-            return 0, self._answer(answer_name(json.loads(asked.group(1))) if asked else name), b""
+            topics = GATHER.search(in_data)
+            return 0, self._answer(answer_name(json.loads(topics.group(1))) if topics else name), b""
         folder = FOLDER.search(cmd)
         if folder:
             return 0, f"{folder.group(1)}=/root/.ansible/tmp/{folder.group(1)}\n".encode(), b""

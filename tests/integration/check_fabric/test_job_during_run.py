@@ -35,9 +35,9 @@ def test_npu_that_becomes_busy_is_not_measured(make: Callable[..., Cluster], sid
     by_status = {record["status"]: record for record in records(results)}
     assert sorted(record["status"] for record in records(results)) == ["not_run", "ok", "ok"]
     busy = by_status["not_run"]
-    said = "device 0 is busy: pid 4711 (python3)"
+    message = "device 0 is busy: pid 4711 (python3)"
     assert (busy[side]["host"], busy["context"]["failed_end"]) == (victim, side)
-    assert busy["error"] == {"code": "device_busy", "message": said if side == "source" else f"{victim} NPU 0 as server: {said}",
+    assert busy["error"] == {"code": "device_busy", "message": message if side == "source" else f"{victim} NPU 0 as server: {message}",
                              "hint": "wait for the job to end, or set allow_busy: true"}
     assert "command" not in busy
     kinds = [call.split()[1] for call in cluster.calls(victim)]
