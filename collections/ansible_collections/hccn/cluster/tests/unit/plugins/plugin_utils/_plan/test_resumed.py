@@ -19,8 +19,9 @@ def test_latest_of_equally_many() -> None:
     assert last_of_most([answer("r1", 10.0), answer("r2", 20.0)]) == "r2"
 
 
-@pytest.mark.parametrize("odd", [None, {}, {"last_run": "r9"}, {"last_run": {}}, answer("../r9", 99), answer(["r9"], 99), answer("{{ r9 }}", 99), answer("r9", True),
-                                 answer("r9", "99"), answer("r9", float("nan")), answer("r9", float("inf")), answer("r9", 10 ** 400), answer(None, 99)])
+@pytest.mark.parametrize("odd", [
+    None, {}, {"last_run": "r9"}, {"last_run": {}}, answer("../r9", 99), answer(["r9"], 99), answer("{{ r9 }}", 99), answer("r9", True), answer("r9", "99"),
+    answer("r9", float("nan")), answer("r9", float("inf")), answer("r9", 10 ** 400), answer(None, 99)])
 def test_odd_answer_is_ignored(odd: object) -> None:
     assert last_of_most([odd]) is None
     assert last_of_most([odd, answer("r1", 1), odd]) == "r1"
