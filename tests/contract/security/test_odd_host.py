@@ -30,7 +30,7 @@ from tests.lib.project import COLLECTION, ROOT, skip
 
 pytestmark = pytest.mark.slow
 
-PLAYS = int(os.environ.get("HCCN_ODD_PLAYS", "8"))
+PLAYS = int(os.environ.get("HCCN_ODD_PLAYS", "4"))
 SEED = os.environ.get("HCCN_ODD_SEED", "1")
 RELEASES = list(filter(None, os.environ.get("HCCN_CORES", "").split(","))) or [None]
 COUNT = 4
