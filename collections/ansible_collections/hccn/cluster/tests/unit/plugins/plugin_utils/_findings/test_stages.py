@@ -25,7 +25,8 @@ def test_an_unreachable_host_is_a_finding() -> None:
 
 
 @pytest.mark.parametrize("msg", [
-    'Data could not be sent to remote host "10.1.1.1". Make sure this host can be reached over ssh: ssh: connect to host 10.1.1.1 port 22: Connection refused\n',
+    'Data could not be sent to remote host "10.1.1.1". Make sure this host can be reached over ssh: ssh: connect to host 10.1.1.1 port 22: '
+    "Connection refused\n",
     "Task failed: Data could not be sent to remote host '10.1.1.1'. Make sure this host can be reached over SSH: ssh: connect to host 10.1.1.1 port 22: "
     "Connection refused",
     "Failed to connect to the host via ssh: ssh: connect to host 10.1.1.1 port 22: Connection refused",
@@ -37,7 +38,8 @@ def test_same_failure_of_ssh_has_one_message(msg: str) -> None:
 
 
 def test_prefix_without_a_message_of_ssh_is_kept() -> None:
-    assert of_unreachable("n1", "bring_up", "Failed to connect to the host via ssh: ").message == "Ansible did not reach it: Failed to connect to the host via ssh:"
+    assert of_unreachable("n1", "bring_up", "Failed to connect to the host via ssh: ").message == (
+        "Ansible did not reach it: Failed to connect to the host via ssh:")
     assert of_unreachable("n1", "bring_up", 'Data could not be sent to remote host "n1". Make sure this host can be reached over ssh: ').message == (
         'Ansible did not reach it: Data could not be sent to remote host "n1". Make sure this host can be reached over ssh:')
 
