@@ -55,7 +55,7 @@ def test_host_whose_only_partner_has_no_link_is_not_measured(make: Callable[...,
 
 
 def test_slow_and_busy_npus_do_not_fail_a_job_that_fails_on_failed(make: Callable[..., Cluster], tmp_path: Path) -> None:
-    """With the default hccn_fail_on, a slow NPU fails the job: see test_second_look.py."""
+    """With the default hccn_fail_on, a slow NPU fails the job: see test_confirmation.py."""
     cluster = make(4, 2)
     cluster.set_state("n2", "0.rate_mbit=20")
     cluster.set_state("n3", "1.process=4711:python3:100")

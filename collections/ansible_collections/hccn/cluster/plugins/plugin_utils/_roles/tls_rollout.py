@@ -14,7 +14,7 @@ from typing import Any
 
 from .._findings import reading
 
-PROBED, SET = "tls_look", "tls_devices"
+PROBED, SET = "tls_dry_run", "tls_devices"
 """The variables in which the role registers the results of device_tls before any change and for the change."""
 
 STATES = {True: "enabled", False: "disabled"}
