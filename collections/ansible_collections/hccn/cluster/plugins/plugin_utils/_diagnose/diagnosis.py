@@ -140,7 +140,7 @@ def _reports(answered: host_answers.Answers, unstarted: UnstartedRuns, plan: Map
 
 @dataclass(frozen=True)
 class _Attribution:
-    """What bad cells are attributed to.
+    """The components to which bad cells are attributed.
 
     ``excused``: NPUs whose bad cells are attributed to a leaf or a path. ``slow_once``: pairs that were slow once and are attributed to nothing.
     """

@@ -35,7 +35,7 @@ Settings = dict[str, Any]
 def adopt(info: Any, file: Any) -> dict[str, Any]:
     """Return ``{variables, problems}`` from the results of device_info and hccn_conf. Raises InputError.
 
-    In ``variables``, addresses that device and file agree on are ``bring_up_network``, and what is only in the file is ``bring_up_config``.
+    In ``variables``, ``bring_up_network`` has the addresses that are equal on device and file, ``bring_up_config`` the settings that are only in the file.
     """
     devices = _part(info, "devices", "device_info")
     if not devices:
