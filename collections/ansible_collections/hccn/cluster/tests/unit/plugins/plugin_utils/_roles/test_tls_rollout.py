@@ -120,7 +120,7 @@ def test_a_failed_rollback_is_reported() -> None:
 
 def test_a_host_is_not_changed_if_others_cannot_be() -> None:
     found = of_host(["n2"], SKIPPED, probed=answer(device()))
-    assert (found.complete, found.bad, found.line) == (False, True, "n1: TLS left as it was, since not every host can follow. Failed: n2")
+    assert (found.complete, found.bad, found.line) == (False, True, "n1: TLS left as it was, since not every host can change. Failed: n2")
 
 
 def test_a_host_can_keep_its_change() -> None:
