@@ -85,8 +85,8 @@ def test_difference_between_device_and_file_is_reported_and_not_adopted(cluster:
         file.write(TEMPLATE)
     done = cluster.play("adopt", "--limit", "npu1")
     assert done.code == 0, done.output
-    assert ("Problems (2): NPU 1: arp_1 is not taken: the inventory would read it as a template; "
-            "NPU 1: address is 10.78.1.99 on the device and 10.78.1.11 in the file: not taken") in done.output
+    assert ("Problems (2): NPU 1: arp_1 is skipped: the inventory would read it as a template; "
+            "NPU 1: address is 10.78.1.99 on the device and 10.78.1.11 in the file: not adopted") in done.output
     assert variables(cluster, "npu1") == {**NPU1, "bring_up_network": [
         NPU1["bring_up_network"][0], {"id": 1, "netdetect": "10.78.0.1"}]}
     done = cluster.play("bring_up", "--check", "--diff", "--limit", "npu1")

@@ -133,7 +133,7 @@ def test_tls_flag_is_not_changed_if_a_host_has_failed(cluster_of_three: Path) ->
     set_state(cluster / "n2", "1.process=4711:python3:100")
     done = bring_up(cluster, {**SUBNETS, "bring_up_tls_state": "enabled"})
     assert done.returncode == 2
-    assert "TLS left as it was, since not every host can follow. Failed: n2" in done.stdout, done.stdout
+    assert "TLS left as it was, since not every host can change. Failed: n2" in done.stdout, done.stdout
     assert ["tls_enable_0=0\n" in conf(cluster, name) for name in (*HOSTS, "n3")] == [True, False, True]
     assert not re.search(r"TASK \[[^]]*Set the TLS flag[^]]*\] \*+\s+(ok|changed)", done.stdout), done.stdout
 

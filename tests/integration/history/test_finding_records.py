@@ -24,7 +24,7 @@ def test_schema_has_the_values_of_the_code() -> None:
     assert tuple(SCHEMA["properties"]["kind"]["enum"]) == RECORD_KINDS
     assert tuple(found["component"]["properties"]["kind"]["enum"]) == KINDS
     assert (tuple(found["severity"]["enum"]), tuple(found["stage"]["enum"])) == (SEVERITIES, STAGES)
-    assert (tuple(end["result"]["enum"]), tuple(end["fail_on"]["enum"])) == (conclusion.RESULTS, tuple(conclusion.FAILING))
+    assert (tuple(end["result"]["enum"]), tuple(end["fail_on"]["enum"])) == (conclusion.RESULTS, tuple(conclusion.FAILING_RESULTS))
     assert tuple(end["hosts"]["propertyNames"]["enum"]) == conclusion.CLASSES
 
 
@@ -36,7 +36,7 @@ def test_records_of_every_cause(cause: str) -> None:
     assert schemas.violations("measurement/1", finding(cause, Component("run", "run"), "it is so").as_record(2)) == []
 
 
-@pytest.mark.parametrize("fail_on", conclusion.FAILING)
+@pytest.mark.parametrize("fail_on", conclusion.FAILING_RESULTS)
 def test_records_of_a_conclusion(fail_on: str) -> None:
     one = finding("link_down", Component("npu", "n1 NPU 0"), "it is down", devices=[("n1", 0)])
     for hosts, found in ((["n1", "n2"], [one]), (["n1"], []), ([], [])):

@@ -131,5 +131,5 @@ def test_host_that_fails_earlier_in_bring_up_leaves_tls_of_all_unchanged(cluster
     done = tls(cluster, "-e", "bring_up_tls_state=enabled", playbook="bring_up")
     assert done.returncode == 2
     assert tls_flags(cluster) == [OFF] * 4
-    assert "n1: TLS left as it was, since not every host can follow. Failed: n3" in done.stdout, done.stdout + done.stderr
+    assert "n1: TLS left as it was, since not every host can change. Failed: n3" in done.stdout, done.stdout + done.stderr
     assert "failed cluster: TLS was left or put back as it was on n1, n2, n4, since it could not be set on n3 -> " in done.stdout, done.stdout + done.stderr

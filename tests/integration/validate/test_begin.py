@@ -45,7 +45,7 @@ def valid(tmp_path_factory: pytest.TempPathFactory) -> str:
     job = Job(tmp_path_factory.mktemp("valid"))
     before = {"name": "Before", "hosts": "npu", "gather_facts": False, "connection": "local", "tasks": [
         {"name": "Set", "ansible.builtin.set_fact": {"bring_up_addresses": {}}},
-        {"name": "Register", "ansible.builtin.debug": {"msg": "x"}, "register": "bring_up_look"}]}
+        {"name": "Register", "ansible.builtin.debug": {"msg": "x"}, "register": "bring_up_probe"}]}
     after = {**WORK, "hosts": "localhost", "tasks": [{"name": "Show", "ansible.builtin.debug": {
         "msg": "{{ hccn_validated.hosts | join(' ') }}; {{ hccn_validated.problems | length }} problems; {{ hccn_validated is changed }}"}}]}
     job.playbook = [before, *job.playbook, after]
@@ -69,7 +69,7 @@ def test_unknown_variable_can_be_a_warning(valid: str) -> None:
 
 
 def test_registered_results_of_roles_are_known(valid: str) -> None:
-    assert [name for name in ("bring_up_addresses", "bring_up_look") if f"{name} is not a variable" in valid] == []
+    assert [name for name in ("bring_up_addresses", "bring_up_probe") if f"{name} is not a variable" in valid] == []
 
 
 def test_templates_are_not_evaluated_during_validation(valid: str) -> None:

@@ -15,7 +15,7 @@ from ansible_collections.hccn.cluster.plugins.plugin_utils._trust import guard
 
 ARGUMENTS = {
     "hosts": {"type": "list", "elements": "str", "required": True},
-    "fail_on": {"type": "str", "choices": list(conclusion.FAILING), "default": "slow"},
+    "fail_on": {"type": "str", "choices": list(conclusion.FAILING_RESULTS), "default": conclusion.FAIL_ON},
 }
 
 

@@ -40,7 +40,7 @@ ARGUMENTS = {
     "further_rounds": {"type": "list", "elements": "list", "default": []},
     "confirmation": {"type": "bool", "default": False},
     "baseline": {"type": "dict"},
-    "fail_on": {"type": "str", "choices": list(diagnosis.FAILING), "default": "failed"},
+    "fail_on": {"type": "str", "choices": list(diagnosis.FAILING_CLASSES), "default": "failed"},
 }
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 name: controller_memory
 type: aggregate
-short_description: Saves memory and CPU of the controller and its workers in large inventories
+short_description: Save memory and CPU of the controller and its workers in large inventories
 version_added: 1.0.0
 author:
   - The hccn.cluster authors (@hccn-cluster)

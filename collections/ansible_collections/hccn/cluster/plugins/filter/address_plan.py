@@ -183,8 +183,6 @@ _value:
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from ansible.errors import AnsibleFilterError
-
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import InputError
 from ansible_collections.hccn.cluster.plugins.module_utils._core.problems import as_dicts
 from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.address_plan import plan_addresses, refusal
@@ -194,14 +192,11 @@ from ansible_collections.hccn.cluster.plugins.plugin_utils._trust import guard
 def address_plan(hosts: Any, subnets: Any = None, numbers: Any = None, first_number: int = 1, devices_per_host: int | None = None,
                  ignore: Iterable[str] = (), problems: bool = False, number_by_place: bool = True) -> dict[str, Any]:
     """See DOCUMENTATION."""
-    try:
-        made = plan_addresses(hosts, subnets, numbers, first_number, devices_per_host, ignore, number_by_place)
-    except InputError as error:
-        raise AnsibleFilterError(f"address_plan: {error.sentence()}") from None
+    made = plan_addresses(hosts, subnets, numbers, first_number, devices_per_host, ignore, number_by_place)
     if problems:
         return {"config": made.config, "problems": as_dicts(made.problems)}
     if made.errors:
-        raise AnsibleFilterError(f"address_plan: {refusal(made.errors)}")
+        raise InputError(refusal(made.errors))
     return made.config
 
 

@@ -65,19 +65,13 @@ _value:
 from collections.abc import Callable
 from typing import Any
 
-from ansible.errors import AnsibleFilterError
-
-from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import InputError
 from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.adoption import adopt
 from ansible_collections.hccn.cluster.plugins.plugin_utils._trust import guard
 
 
 def adopted(info: Any, hccn_conf: Any) -> dict[str, Any]:
     """See DOCUMENTATION."""
-    try:
-        return adopt(info, hccn_conf)
-    except InputError as error:
-        raise AnsibleFilterError(f"adopted: {error.sentence()}") from None
+    return adopt(info, hccn_conf)
 
 
 class FilterModule:

@@ -93,7 +93,6 @@ from typing import Any
 
 from ansible.errors import AnsibleFilterError
 
-from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import InputError
 from ansible_collections.hccn.cluster.plugins.plugin_utils._collective.outcome import Run, outcome
 from ansible_collections.hccn.cluster.plugins.plugin_utils._trust import guard
 
@@ -102,8 +101,6 @@ def collective_outcome(result: Mapping[str, Any], operation: str, hosts: int, **
     """See DOCUMENTATION."""
     try:
         return outcome(result, Run(operation, hosts, **about)).as_dict()
-    except InputError as error:
-        raise AnsibleFilterError(f"collective_outcome: {error.sentence()}") from None
     except TypeError as error:
         raise AnsibleFilterError(f"collective_outcome: {error}") from error
 

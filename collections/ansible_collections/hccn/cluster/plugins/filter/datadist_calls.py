@@ -58,9 +58,6 @@ _value:
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from ansible.errors import AnsibleFilterError
-
-from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import InputError
 from ansible_collections.hccn.cluster.plugins.module_utils._datadist.link_plan import DEFAULT_TIMEOUT_MS
 from ansible_collections.hccn.cluster.plugins.plugin_utils._datadist import ready
 from ansible_collections.hccn.cluster.plugins.plugin_utils._trust import guard
@@ -69,10 +66,7 @@ from ansible_collections.hccn.cluster.plugins.plugin_utils._trust import guard
 def datadist_calls(clusters: Sequence[Mapping[str, Any]], host: str, calls: Sequence[Mapping[str, Any]] = (),
                    timeout_ms: int = DEFAULT_TIMEOUT_MS) -> list[dict[str, Any]]:
     """See DOCUMENTATION."""
-    try:
-        return ready.calls_of(host, clusters, calls, timeout_ms)
-    except InputError as error:
-        raise AnsibleFilterError(f"datadist_calls: {error.sentence()}") from None
+    return ready.calls_of(host, clusters, calls, timeout_ms)
 
 
 class FilterModule:

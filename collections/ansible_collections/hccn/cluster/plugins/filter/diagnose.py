@@ -78,9 +78,6 @@ _value:
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from ansible.errors import AnsibleFilterError
-
-from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import InputError
 from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose.diagnosis import LINE_RATE_FLOOR, diagnose_records
 from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose.detection_limit import RELATIVE_FLOOR
 from ansible_collections.hccn.cluster.plugins.plugin_utils._trust import guard
@@ -90,11 +87,8 @@ def diagnose(records: Mapping[str, Any] | Iterable[Mapping[str, Any]], hosts: Se
              floor_gbit_s: float | None = None, line_rate_floor: float = LINE_RATE_FLOOR, relative_floor: float = RELATIVE_FLOOR,
              baseline: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """See DOCUMENTATION."""
-    try:
-        return diagnose_records(records, hosts, floor_gbit_s=floor_gbit_s, relative_floor=relative_floor, plan=plan, line_rate_floor=line_rate_floor,
-                                baseline=baseline).as_dict()
-    except InputError as error:
-        raise AnsibleFilterError(f"diagnose: {error.sentence()}") from None
+    return diagnose_records(records, hosts, floor_gbit_s=floor_gbit_s, relative_floor=relative_floor, plan=plan, line_rate_floor=line_rate_floor,
+                            baseline=baseline).as_dict()
 
 
 class FilterModule:

@@ -76,8 +76,6 @@ _value:
 from collections.abc import Callable
 from typing import Any
 
-from ansible.errors import AnsibleFilterError
-
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import InputError
 from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.declared_device_info import declared_device_info
 from ansible_collections.hccn.cluster.plugins.plugin_utils._trust import guard
@@ -85,10 +83,7 @@ from ansible_collections.hccn.cluster.plugins.plugin_utils._trust import guard
 
 def expected_device_info(config: Any, product: str, **options: Any) -> dict[str, Any]:
     """See DOCUMENTATION."""
-    try:
-        return declared_device_info(config, product, **{name: _number(name, value) for name, value in options.items() if value is not None})
-    except InputError as error:
-        raise AnsibleFilterError(f"expected_device_info: {error.sentence()}") from None
+    return declared_device_info(config, product, **{name: _number(name, value) for name, value in options.items() if value is not None})
 
 
 def _number(name: str, value: Any) -> int:

@@ -43,19 +43,13 @@ _value:
 from collections.abc import Callable
 from typing import Any
 
-from ansible.errors import AnsibleFilterError
-
-from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import InputError
 from ansible_collections.hccn.cluster.plugins.plugin_utils._trust import guard
 from ansible_collections.hccn.cluster.plugins.plugin_utils._trust.one_host import one_host
 
 
 def inventory_host(name: Any, groups: Any) -> str:
     """See DOCUMENTATION."""
-    try:
-        return one_host(name, groups)
-    except InputError as error:
-        raise AnsibleFilterError(f"inventory_host: {error.sentence()}") from None
+    return one_host(name, groups)
 
 
 class FilterModule:

@@ -69,7 +69,6 @@ from typing import Any
 
 from ansible.errors import AnsibleError, AnsibleFilterError
 
-from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import InputError
 from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.measurable import measurable
 from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.input_numbers import whole_number
 from ansible_collections.hccn.cluster.plugins.plugin_utils._rank_table.host_vars import HostVars
@@ -81,8 +80,6 @@ def measurable_hosts(hosts: Iterable[str], hostvars: Mapping[str, Mapping[str, A
     """See DOCUMENTATION."""
     try:
         found = measurable(hosts, HostVars(hostvars).of, register_name, whole_number("control_port", control_port), bool(allow_busy))
-    except InputError as error:
-        raise AnsibleFilterError(f"measurable_hosts: {error.sentence()}") from None
     except AnsibleError as error:
         raise AnsibleFilterError(f"measurable_hosts: a variable of a host cannot be read: {error}") from error
     return {"hosts": found.hosts, "left_out": found.left_out}

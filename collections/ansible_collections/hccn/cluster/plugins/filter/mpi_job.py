@@ -44,9 +44,6 @@ _value:
 from collections.abc import Callable
 from typing import Any
 
-from ansible.errors import AnsibleFilterError
-
-from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import InputError
 from ansible_collections.hccn.cluster.plugins.plugin_utils._jobs import mpi
 from ansible_collections.hccn.cluster.plugins.plugin_utils._jobs.job import read
 from ansible_collections.hccn.cluster.plugins.plugin_utils._trust import guard
@@ -54,10 +51,7 @@ from ansible_collections.hccn.cluster.plugins.plugin_utils._trust import guard
 
 def mpi_job(job: Any) -> dict[str, Any]:
     """See DOCUMENTATION."""
-    try:
-        return mpi.planned(read(job))
-    except InputError as error:
-        raise AnsibleFilterError(f"mpi_job: {error.sentence()}") from None
+    return mpi.planned(read(job))
 
 
 class FilterModule:

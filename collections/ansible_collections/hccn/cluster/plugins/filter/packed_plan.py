@@ -55,8 +55,7 @@ _value:
 from collections.abc import Callable
 from typing import Any
 
-from ansible.errors import AnsibleFilterError
-
+from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import InputError
 from ansible_collections.hccn.cluster.plugins.module_utils._fabric.plan import NEEDED, is_plan, pack
 from ansible_collections.hccn.cluster.plugins.plugin_utils._trust import guard
 
@@ -64,8 +63,7 @@ from ansible_collections.hccn.cluster.plugins.plugin_utils._trust import guard
 def packed_plan(plan: Any) -> dict[str, str]:
     """See DOCUMENTATION."""
     if not is_plan(plan):
-        raise AnsibleFilterError(f"packed_plan: the input is not a pair plan with {NEEDED[0]} and {' or '.join(NEEDED[1:])}: create it with the filter "
-                                 "hccn.cluster.pair_plan")
+        raise InputError(f"the input is not a pair plan with {NEEDED[0]} and {' or '.join(NEEDED[1:])}: create it with the filter hccn.cluster.pair_plan")
     return pack(plan)
 
 

@@ -161,9 +161,6 @@ _value:
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from ansible.errors import AnsibleFilterError
-
-from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import InputError
 from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose.detection_limit import forecast
 from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.pair_plan import make_plan
 from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.plan_summary import SECONDS_PER_PAIR
@@ -174,11 +171,8 @@ def pair_plan(hosts: Any, plan: str = "quick", seed: int = 0, rails: Iterable[in
               groups: Any = None, budget: float | None = None, seconds_per_pair: float = SECONDS_PER_PAIR, compact: bool | None = None,
               absent: Iterable[Any] = (), allow_empty: bool = False) -> dict[str, Any]:
     """See DOCUMENTATION."""
-    try:
-        return make_plan(hosts, plan, seed, rails, run_id, pairs=pairs, absent=absent, groups=groups, budget=budget, seconds_per_pair=seconds_per_pair,
-                         compact=compact, allow_empty=allow_empty, sees=forecast)
-    except InputError as error:
-        raise AnsibleFilterError(f"pair_plan: {error.sentence()}") from None
+    return make_plan(hosts, plan, seed, rails, run_id, pairs=pairs, absent=absent, groups=groups, budget=budget, seconds_per_pair=seconds_per_pair,
+                     compact=compact, allow_empty=allow_empty, sees=forecast)
 
 
 class FilterModule:

@@ -71,8 +71,7 @@ _value:
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ansible.errors import AnsibleFilterError
-
+from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import InputError
 from ansible_collections.hccn.cluster.plugins.module_utils._fabric.plan import is_plan
 from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.review import Settings, lines, refusals
 from ansible_collections.hccn.cluster.plugins.plugin_utils._trust import guard
@@ -81,7 +80,7 @@ from ansible_collections.hccn.cluster.plugins.plugin_utils._trust import guard
 def plan_review(plan: Mapping[str, Any], **settings: Any) -> dict[str, list[str]]:
     """See DOCUMENTATION."""
     if not is_plan(plan) or "summary" not in plan:
-        raise AnsibleFilterError("plan_review: the input is not a pair plan: create it with the filter hccn.cluster.pair_plan")
+        raise InputError("the input is not a pair plan: create it with the filter hccn.cluster.pair_plan")
     given = Settings(**settings)
     return {"lines": lines(plan, given), "refusals": refusals(plan, given)}
 

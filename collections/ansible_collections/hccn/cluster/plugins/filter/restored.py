@@ -60,19 +60,13 @@ _value:
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from ansible.errors import AnsibleFilterError
-
-from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import InputError
 from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.restore_options import restore_options
 from ansible_collections.hccn.cluster.plugins.plugin_utils._trust import guard
 
 
 def restored(saved: Any, settings: Sequence[Mapping[str, Any]] = (), devices: Sequence[Mapping[str, Any]] = ()) -> dict[str, Any]:
     """See DOCUMENTATION."""
-    try:
-        return restore_options(saved, settings, devices)
-    except InputError as error:
-        raise AnsibleFilterError(f"restored: {error.sentence()}") from None
+    return restore_options(saved, settings, devices)
 
 
 class FilterModule:

@@ -40,19 +40,13 @@ _value:
 from collections.abc import Callable
 from typing import Any
 
-from ansible.errors import AnsibleFilterError
-
-from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import InputError
 from ansible_collections.hccn.cluster.plugins.plugin_utils._jobs import runners
 from ansible_collections.hccn.cluster.plugins.plugin_utils._trust import guard
 
 
 def runner_pods(given: Any) -> dict[str, Any]:
     """See DOCUMENTATION."""
-    try:
-        return runners.planned(runners.read(given))
-    except InputError as error:
-        raise AnsibleFilterError(f"runner_pods: {error.sentence()}") from None
+    return runners.planned(runners.read(given))
 
 
 class FilterModule:

@@ -84,19 +84,13 @@ _value:
 from collections.abc import Callable
 from typing import Any
 
-from ansible.errors import AnsibleFilterError
-
-from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import InputError
 from ansible_collections.hccn.cluster.plugins.plugin_utils._clusterd.switch_upgrade import after
 from ansible_collections.hccn.cluster.plugins.plugin_utils._trust import guard
 
 
 def switch_upgrade(run: Any, event: str, **given: Any) -> dict[str, Any]:
     """See DOCUMENTATION."""
-    try:
-        return after(run, event, given)
-    except InputError as error:
-        raise AnsibleFilterError(f"switch_upgrade: {error.sentence()}") from None
+    return after(run, event, given)
 
 
 class FilterModule:

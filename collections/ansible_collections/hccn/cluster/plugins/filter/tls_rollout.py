@@ -11,7 +11,7 @@ version_added: 1.0.0
 author:
   - The hccn.cluster authors (@hccn-cluster)
 description:
-  - Reads for each host the results of M(hccn.cluster.device_tls) before any change (C(tls_look)) and for the change (C(tls_devices)).
+  - Reads for each host the results of M(hccn.cluster.device_tls) before any change (C(tls_dry_run)) and for the change (C(tls_devices)).
     P(hccn.cluster.tls#role) uses it to set TLS on all hosts or on none.
 extends_documentation_fragment:
   - hccn.cluster._hostvars

@@ -60,9 +60,6 @@ _value:
 from collections.abc import Callable
 from typing import Any
 
-from ansible.errors import AnsibleFilterError
-
-from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import InputError
 from ansible_collections.hccn.cluster.plugins.plugin_utils._jobs import volcano
 from ansible_collections.hccn.cluster.plugins.plugin_utils._jobs.job import read
 from ansible_collections.hccn.cluster.plugins.plugin_utils._trust import guard
@@ -70,10 +67,7 @@ from ansible_collections.hccn.cluster.plugins.plugin_utils._trust import guard
 
 def volcano_job(job: Any) -> dict[str, Any]:
     """See DOCUMENTATION."""
-    try:
-        return volcano.planned(read(job))
-    except InputError as error:
-        raise AnsibleFilterError(f"volcano_job: {error.sentence()}") from None
+    return volcano.planned(read(job))
 
 
 class FilterModule:

@@ -227,8 +227,8 @@ class Classification:
     def _settle_accusations(self) -> None:
         """Decide on errors that a source reports about its target.
 
-        The target counts as having reported them itself if it did report others, if several hosts say so, or if it measured nothing. Otherwise they are
-        failed cells: an NPU that is good with others is not bad because one partner says so.
+        An error counts as reported by the target itself if the target reported others, if several hosts report it, or if the target measured nothing.
+        Otherwise, it is a failed cell: the report of a single partner does not make an NPU bad that is good with others.
         """
         hosts: dict[int, set[int]] = {}
         for cell in self._accusations:
@@ -297,7 +297,7 @@ class Classification:
             self.spans[npu] = (kind, min(low, span[1]), max(high, span[2]))
 
     def _complete_layers(self) -> None:
-        """Add what was counted by target. A measured cell, however slow, counts as good in the layers of failed and busy cells."""
+        """Add the counts by target to the layers. A measured cell, however slow, counts as good in the layers of failed and busy cells."""
         slow, failed = self.slow, self.failed
         for npu, received in self._received.items():
             slow.received[npu] += received

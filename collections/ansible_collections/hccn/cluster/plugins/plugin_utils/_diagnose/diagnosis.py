@@ -30,8 +30,8 @@ from .regressions import regressions
 from .strata import Stratum
 from .unstarted_runs import Results, UnstartedRuns
 
-FAILING = {"failed": (FAILED, UNREACHABLE), "slow": tuple(name for name in CLASSES if name != GOOD), "never": ()}
-"""By ``fail_on``: the classes for which the task fails."""
+FAILING_CLASSES = {"failed": (FAILED, UNREACHABLE), "slow": tuple(name for name in CLASSES if name != GOOD), "never": ()}
+"""The classes of hosts and components for which the task fails, by ``fail_on``."""
 
 LINE_RATE_FLOOR = 0.9
 
@@ -80,7 +80,7 @@ class Diagnosis:
 
     def failing(self, fail_on: str) -> tuple[list[str], list[str]]:
         """Return a line for each host, and one for each component of the fabric, that makes the task fail."""
-        classes = FAILING[fail_on]
+        classes = FAILING_CLASSES[fail_on]
         return ([f"{verdict.host} {verdict.verdict}: {verdict.message}" for verdict in self.verdicts if verdict.verdict in classes],
                 [component["message"] for component in self.fabric() if component["class"] in classes])
 
@@ -140,7 +140,7 @@ def _reports(answered: host_answers.Answers, unstarted: UnstartedRuns, plan: Map
 
 @dataclass(frozen=True)
 class _Attribution:
-    """What bad cells are attributed to.
+    """The components to which bad cells are attributed.
 
     ``excused``: NPUs whose bad cells are attributed to a leaf or a path. ``slow_once``: pairs that were slow once and are attributed to nothing.
     """

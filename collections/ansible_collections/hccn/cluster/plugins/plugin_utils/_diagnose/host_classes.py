@@ -169,7 +169,7 @@ class HostClassifier:
                               "state: absent")
 
     def _class_of_failed_run(self, host: str, result: Mapping[str, Any]) -> tuple[str, str] | None:
-        """Return class and sentence of a run that failed. What was measured counts more, unless the runner died for an unknown reason."""
+        """Return class and sentence of a run that failed. Measurements take precedence, unless the runner died for an unknown reason."""
         why = result.get("msg") or NO_REASON
         if unstarted_runs.has_not_begun(result):
             return unstarted_runs.class_of(result), f"the run did not begin on this host: {why}"

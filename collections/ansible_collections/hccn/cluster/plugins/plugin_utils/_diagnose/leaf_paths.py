@@ -24,7 +24,7 @@ class LeafPaths:
     """The paths between the leaves of a table.
 
     ``left``: bad cells between cleared NPUs. ``links``: those among them that have leaves, by path. They are collected before suspects are blamed: the
-    measurements of a suspect say nothing about a path. ``silent``: hosts that returned nothing; that their NPUs hang is not caused by a path.
+    measurements of a suspect prove nothing about a path. ``silent``: hosts that returned nothing; a path is not the cause if their NPUs hang.
     """
 
     def __init__(self, classification: Classification, npu_faults: NpuFaults, silent: Collection[str] = ()) -> None:
@@ -48,7 +48,7 @@ class LeafPaths:
                 self.links.setdefault(path, []).append(link)
 
     def _is_witness(self, npu: int) -> bool:
-        """Return True if the cells of this NPU say something about a path."""
+        """Return True if the cells of this NPU prove something about a path."""
         return self._cleared[npu] and npu not in self._ignored
 
     def of(self, link: Link) -> LeafPath | None:
@@ -64,7 +64,7 @@ class LeafPaths:
         return any(map(self._classification.is_bad, cells)) and self.is_inferred(cells)
 
     def is_inferred(self, cells: Sequence[Cell]) -> bool:
-        """Return True if the bad cells only say that one side did not answer."""
+        """Return True if all bad cells only report that a side did not answer."""
         return all(cell.code in INFERRED_CODES for cell in cells if self._classification.is_bad(cell))
 
     @cached_property

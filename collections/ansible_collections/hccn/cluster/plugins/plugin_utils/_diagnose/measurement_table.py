@@ -31,7 +31,7 @@ class Npu(NamedTuple):
 
 
 class Kind(NamedTuple):
-    """What measurements must have in common to be compared with each other."""
+    """The properties that measurements must share to be compared with each other."""
 
     operation: Any
     measure: Any
@@ -78,7 +78,7 @@ class Row(NamedTuple):
 
 
 class Table:
-    """NPUs by number, each with its rail and leaf, and what was measured between them.
+    """NPUs by number, each with its rail and leaf, and the measurements between them.
 
     ``of_host``: the NPUs of each host. ``problems``: the records that were dropped.
     """

@@ -258,7 +258,7 @@ class PathFaults:
         return not bad.isdisjoint(good)
 
     def _conclusion_of_retries(self, link: Link) -> tuple[str, bool]:
-        """Return what the repeated measurements of a pair show, and whether that is certain."""
+        """Return the conclusion from the repeated measurements of a pair, and whether it is certain."""
         cells = [*self._classification.cells(*link), *self._classification.cells(link[1], link[0])]
         good = [cell for cell in cells if not self._classification.is_bad(cell)]
         if good and self._leaf_paths.is_inferred(cells):

@@ -3,8 +3,8 @@
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
 """Hosts on which the run did not begin or was ended, and the failures of their partners that follow from it.
 
-What keeps a run from beginning is one of its options, the environment of the host, or what else the host does at that time. It proves nothing about the
-fabric: the host is busy or was not measured, never slow or failed. The same holds for the pairs that its partners could not measure with it.
+A run does not begin because of one of its options, the environment of the host, or other work of the host. This proves nothing about the fabric: the host is
+busy or was not measured, never slow or failed. The same holds for the pairs that its partners could not measure with it.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class UnstartedRuns:
     """Hosts on which the run did not begin or was ended. ``missed``: these hosts, by partner that had a pair with them."""
 
     def __init__(self, results: Results) -> None:
-        """``results``: what the hosts returned in the run whose records are filtered."""
+        """``results``: the results of the hosts in the run whose records are filtered."""
         self._unstarted = frozenset(host for host, result in results.items() if has_not_begun(result))
         self._ended = frozenset(host for host, result in results.items() if was_ended(result))
         self.missed: dict[str, set[str]] = {}
@@ -86,8 +86,10 @@ class UnstartedRuns:
         return {**record, "failed": {code: places for code, places in left.items() if places}}
 
     def _is_caused_by(self, host: Any, partner: Any, code: str) -> bool:
-        """Return True if the failure of a pair comes from ``host``, and remember that ``partner`` missed it. If the run of the host was ended, only errors
-        that the partner inferred come from it."""
+        """Return True if ``host`` caused the failure of a pair, and remember that ``partner`` missed it.
+
+        A host whose run was ended caused only the errors that the partner inferred.
+        """
         if not isinstance(host, str) or not (host in self._unstarted or (host in self._ended and code in INFERRED_CODES)):
             return False
         self.missed.setdefault(str(partner), set()).add(host)

@@ -21,7 +21,7 @@ _ARE = {SLOW: "are slow", FAILED: "fail", BUSY: "do other work"}
 
 
 def sentence(component: Component, classified: Classification) -> str:
-    """Return what is wrong with a component. If it is on a host, the host is not named: the sentence is part of the host's verdict."""
+    """Return a sentence about a bad component. It does not name the host of the component, since it is part of the verdict on the host."""
     if component.kind == FABRIC:
         hosts = {classified.table.npus[npu].host for npu in component.npus}
         return _with_note(f"{component.name}, {len(component.npus)} NPUs of {len(hosts)} hosts, {_IS[component.state]}", component)

@@ -22,8 +22,8 @@ CLASSES = ("failed", "unreachable", "slow", "degraded", "busy", "not_measured", 
 RESULTS = ("failed", "slow", "degraded", "busy", "not_measured", "good")
 """Results of a job, worst first. An unreachable host counts as failed."""
 
-FAILING = {"never": (), "failed": ("failed",), "slow": ("failed", "slow", "degraded"), "any": RESULTS[:-1]}
-"""The results with which a job fails, by ``fail_on``."""
+FAILING_RESULTS = {"never": (), "failed": ("failed",), "slow": ("failed", "slow", "degraded"), "any": RESULTS[:-1]}
+"""The results of a job that fail it, by ``fail_on``."""
 
 FAIL_ON = "slow"
 """The default of ``fail_on``."""
@@ -76,8 +76,8 @@ def conclude(hosts: Sequence[str], classes: Mapping[str, str], findings: Iterabl
     ``classes``: those of the verdict on the fabric. The class of a host is the worse one of its verdict and its worst finding; without either it is good.
     Findings of the fabric, the cluster and the run affect the result, not the class of a host. Raise InputError for an unknown ``fail_on``.
     """
-    if fail_on not in FAILING:
-        raise InputError(f"fail_on is {fail_on!r}, it must be one of {', '.join(FAILING)}")
+    if fail_on not in FAILING_RESULTS:
+        raise InputError(f"fail_on is {fail_on!r}, it must be one of {', '.join(FAILING_RESULTS)}")
     found = worst_first(merged(findings))
     on_host: dict[str, list[Finding]] = {}
     for one in found:
@@ -90,7 +90,7 @@ def conclude(hosts: Sequence[str], classes: Mapping[str, str], findings: Iterabl
     results = {"failed" if name == "unreachable" else name for name in by_class} | {_class(one) for one in found}
     result = next(name for name in RESULTS if name in results or name == ("good" if hosts else "not_measured"))
     # A check that measured no host has checked nothing.
-    fails = result in FAILING[fail_on] or (result == "not_measured" and fail_on != "never" and list(by_class) in ([], ["not_measured"]))
+    fails = result in FAILING_RESULTS[fail_on] or (result == "not_measured" and fail_on != "never" and list(by_class) in ([], ["not_measured"]))
     return Conclusion(result, fail_on, fails, {name: len(members) for name, members in by_class.items()}, by_class, tuple(found))
 
 

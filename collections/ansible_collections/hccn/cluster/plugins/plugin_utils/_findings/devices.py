@@ -33,7 +33,7 @@ LONGEST_VALUE = 60
 
 
 def of_devices(host: str, result: Any, stage: str) -> list[Finding]:
-    """Return the findings about a host and its NPUs. ``result``: what the host registered, of any type."""
+    """Return the findings about a host and its NPUs. ``result``: the registered result of the host, of any type."""
     if result is None:
         return [finding("not_measured", of_host(host), "the host returned no result", [host], stage=stage)]
     answer = reading.mapping(result)

@@ -17,15 +17,15 @@ Registered = Callable[[str, str], Any]
 """Return what a host registered under a name, None if nothing."""
 
 RESULTS: Mapping[str, Sequence[str]] = {
-    "bring_up": ("bring_up_look", "__bring_up_conf", "bring_up_network_result", "__bring_up_verified", "tls_look", "tls_devices", "bring_up_devices"),
+    "bring_up": ("bring_up_probe", "__bring_up_conf", "bring_up_network_result", "__bring_up_verified", "tls_dry_run", "tls_devices", "bring_up_devices"),
     "rank_table": ("rank_table_npus", "rank_table_result"),
-    "check_fabric": ("check_fabric_other_run", "check_fabric_look", "check_fabric_tools", "check_fabric_first_start", "check_fabric_first_result",
+    "check_fabric": ("check_fabric_other_run", "check_fabric_probe", "check_fabric_tools", "check_fabric_first_start", "check_fabric_first_result",
                      "check_fabric_start", "check_fabric_result"),
-    "check_collective": ("check_collective_look", "check_collective_trust"),
+    "check_collective": ("check_collective_probe", "check_collective_trust"),
 }
 """The names under which the roles register answers of hosts, by stage in the order of the stages."""
 
-DEVICES = (("bring_up", "bring_up_devices"), ("rank_table", "rank_table_npus"), ("check_fabric", "check_fabric_look"))
+DEVICES = (("bring_up", "bring_up_devices"), ("rank_table", "rank_table_npus"), ("check_fabric", "check_fabric_probe"))
 """Results of device_info, the most complete one first."""
 
 CHANGES = ("bring_up_network_result", "tls_devices")

@@ -21,7 +21,7 @@ OUTPUT_LINES = 4
 _PREFIX = re.compile(
     r"""(?:Task failed: )?(?:(?:Failed to connect to the host via ssh: |Data could not be sent to remote host (["']).{1,255}?\1\. """
     r"""Make sure this host can be reached over ssh: )(?=.))?""", re.IGNORECASE)
-"""What ansible-core puts before the message of ssh. Which of the two depends on the moment at which ssh ended; the first is only there since 2.19."""
+"""The introductions that ansible-core puts before the message of ssh, depending on the moment at which ssh ended. ``Task failed:`` precedes them since 2.19."""
 _DUPLICATES = ("device_ip_unique", "address_unique")
 """Rules of rank tables that two NPUs with the same address violate."""
 _SEVERITY = {"error": None, "warning": causes.NOTE}

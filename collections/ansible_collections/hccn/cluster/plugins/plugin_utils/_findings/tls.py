@@ -21,7 +21,7 @@ def of_tls(hosts: Sequence[str], registered: Callable[[str, str], Any]) -> list[
     failed = next((names for host in hosts for names in [reading.texts(registered(host, "tls_failed_hosts"))] if names), [])
     if not failed:
         return []
-    results = {host: {name: reading.mapping(registered(host, name)) for name in ("tls_look", "tls_devices", "tls_put_back")} for host in hosts}
+    results = {host: {name: reading.mapping(registered(host, name)) for name in ("tls_dry_run", "tls_devices", "tls_put_back")} for host in hosts}
     found = [_on(host, message) for host, result in results.items() for message in _messages(result)]
     others = [host for host, result in results.items() if host not in failed and _is_not_as_declared(result)]
     if others:
@@ -45,5 +45,5 @@ def _is_not_as_declared(result: Mapping[str, Mapping[str, Any]]) -> bool:
     """Return True if a host needed a change that was not made or was put back."""
     was_left = reading.is_true(result["tls_devices"].get("skipped"))
     was_put_back = bool(result["tls_put_back"]) and not reading.is_true(result["tls_put_back"].get("skipped"))
-    source = result["tls_look"] if was_left else result["tls_devices"] if was_put_back else {}
+    source = result["tls_dry_run"] if was_left else result["tls_devices"] if was_put_back else {}
     return any(reading.is_true(device.get("changed")) for device in reading.mappings(source.get("devices")))

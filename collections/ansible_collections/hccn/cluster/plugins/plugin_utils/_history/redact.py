@@ -49,7 +49,7 @@ class NotKept(Exception):
 
 
 class Bounds:
-    """A budget of ``left`` characters and values. What is spent is also deducted from the budget ``within``."""
+    """A budget of ``left`` characters and values. Spending also reduces the budget ``within``."""
 
     def __init__(self, left: int, within: Bounds | None = None) -> None:
         self.left = left

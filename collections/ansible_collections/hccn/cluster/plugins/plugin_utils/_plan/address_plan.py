@@ -304,7 +304,7 @@ def _ids(host: str, devices: Any) -> tuple[int, ...]:
 
 
 def _written(host: str, config: Any) -> tuple[dict[int, DeviceConfig], dict[int, DeviceConfig]]:
-    """Return what was written for device_network, and what for hccn_conf (with ``settings``)."""
+    """Return the entries for device_network, and those for hccn_conf, which have ``settings``."""
     if config is not None and (not isinstance(config, Sequence) or isinstance(config, str) or any(not isinstance(entry, Mapping) for entry in config)):
         raise InputError(f"host {host}: config is not a list of dictionaries with id and address")
     found: tuple[dict[int, DeviceConfig], dict[int, DeviceConfig]] = ({}, {})

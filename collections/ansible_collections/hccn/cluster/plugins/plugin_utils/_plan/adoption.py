@@ -35,7 +35,7 @@ Settings = dict[str, Any]
 def adopt(info: Any, file: Any) -> dict[str, Any]:
     """Return ``{variables, problems}`` from the results of device_info and hccn_conf. Raises InputError.
 
-    In ``variables``, addresses that device and file agree on are ``bring_up_network``, and what is only in the file is ``bring_up_config``.
+    In ``variables``, ``bring_up_network`` has the addresses that are equal on device and file, ``bring_up_config`` the settings that are only in the file.
     """
     devices = _part(info, "devices", "device_info")
     if not devices:
@@ -124,11 +124,11 @@ def _plain(value: str) -> str | int:
 def _refused(device: int, key: str, value: str) -> Problem | None:
     where = f"{key}_{device}"
     if has_template(key) or has_template(value):
-        return Problem("template", "error", f"{where} is not taken: the inventory would read it as a template", device=device)
+        return Problem("template", "error", f"{where} is skipped: the inventory would read it as a template", device=device)
     try:
         declare.declared_keys({"state": "present", "settings": None, "config": [{"id": device, "settings": {key: value}}]}, ())
     except InputError as error:
-        return Problem("invalid_value", "error", f"{where} is not taken: {error.message.partition(': ')[2]}", device=device)
+        return Problem("invalid_value", "error", f"{where} is skipped: {error.message.partition(': ')[2]}", device=device)
     return None
 
 
@@ -157,13 +157,13 @@ def _compare(device: Mapping[str, Any], settings: Settings) -> list[Problem]:
             topic = "address" if key == "netmask" else key
             if topic in unread or key not in device:
                 continue
-            says, holds = _shown(device[key]), _shown(settings.get(key))
-            if says != holds:
-                differing.append(f"{key} is {says or 'not set'} on the device and {holds or 'not set'} in the file")
+            on_device, in_file = _shown(device[key]), _shown(settings.get(key))
+            if on_device != in_file:
+                differing.append(f"{key} is {on_device or 'not set'} on the device and {in_file or 'not set'} in the file")
         if differing:
             for key in group:
                 settings.pop(key, None)
-            problems.append(Problem("differs", "error", f"{'; '.join(differing)}: not taken", device=device["id"],
+            problems.append(Problem("differs", "error", f"{'; '.join(differing)}: not adopted", device=device["id"],
                                     hint="make them equal with device_network or hccn_conf, then adopt again"))
     for topic, error in unread.items():
         if topic != "tls":
@@ -184,10 +184,10 @@ def _tls(devices: Sequence[Mapping[str, Any]], in_file: Mapping[int, str]) -> tu
         value = in_file.get(device)
         if enabled is not None and value != str(int(enabled)):
             problems.append(Problem("differs", "error", f"the TLS flag is {'on' if enabled else 'off'} on the device and "
-                                    f"{'not set' if value is None else repr(value)} in the file: not taken", device=device))
+                                    f"{'not set' if value is None else repr(value)} in the file: not adopted", device=device))
     if not problems and len(set(flags.values())) > 1:
         on = ", ".join(str(device) for device, enabled in flags.items() if enabled)
-        problems.append(Problem("tls_differs", "error", f"the TLS flag is on for NPU {on} and off for the others: not taken",
+        problems.append(Problem("tls_differs", "error", f"the TLS flag is on for NPU {on} and off for the others: not adopted",
                                 hint="NPUs with different TLS flags cannot connect: run the playbook hccn.cluster.tls"))
     if problems:
         return "unchanged", problems
@@ -200,6 +200,6 @@ def _unread_flags(devices: Sequence[Mapping[str, Any]]) -> list[Problem]:
     for device in devices:
         tls = device.get("tls") or {}
         if tls.get("enabled") is None:
-            reason = str(tls.get("reason") or "device_info was not asked for it")
+            reason = str(tls.get("reason") or "device_info did not gather it")
             reasons.setdefault(WHY_UNREAD.get(reason, reason), []).append(str(device["id"]))
     return [Problem("tls_unknown", "warning", f"the TLS flag of NPU {', '.join(ids)} was not read: {reason}") for reason, ids in reasons.items()]

@@ -32,7 +32,7 @@ RETEST_QPS = 4
 
 @dataclass
 class Evidence:
-    """What the measured pairs show. ``proven``: NPUs with a good pair. ``bad``: by NPU, the partners in bad and in missing pairs."""
+    """The evidence of the measured pairs. ``proven``: NPUs with a good pair. ``bad``: by NPU, the partners in bad and in missing pairs."""
 
     proven: set[NpuId] = field(default_factory=set)
     bad: dict[NpuId, set[NpuId]] = field(default_factory=dict)

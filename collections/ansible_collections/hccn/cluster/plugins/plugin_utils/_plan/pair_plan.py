@@ -84,7 +84,7 @@ def make_plan(hosts: Any, plan: str = QUICK, seed: int = 0, rails: Iterable[int]
 
 @dataclass(frozen=True)
 class _Body:
-    """The pairs of a plan, as ``schedule`` or as ``listed`` rounds. ``cut``: what the budget left out."""
+    """The pairs of a plan, as ``schedule`` or as ``listed`` rounds. ``cut``: the rounds and pairs that exceed the budget."""
 
     covered: plan_coverage.Covered
     rounds: int

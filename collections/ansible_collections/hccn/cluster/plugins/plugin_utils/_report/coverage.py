@@ -28,7 +28,7 @@ class Planned:
     """The planned pairs of NPUs and their results. ``missing``: the first pairs without any result, if the pairs are known.
 
     ``left_out``: messages about NPUs and hosts excluded from the plan, and about rounds that exceed the budget. ``leaves``, ``super_pods``: number of known
-    ones. ``told``: number of NPUs whose leaf is known, by source of that knowledge.
+    ones. ``npus_by_leaf_source``: number of NPUs whose leaf is known, by the source of the leaf.
     """
 
     plan: str
@@ -42,7 +42,7 @@ class Planned:
     npus: int
     leaves: int
     super_pods: int
-    told: dict[str, int]
+    npus_by_leaf_source: dict[str, int]
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ def _planned(plans: list[PlanRecord], measured: PairResults) -> Planned | None:
         not_measured=max(0, count - done - failed - not_run), missing=missing if known else [], left_out=list(_left_out(plan.sample)),
         npus=len(wired), leaves=len({leaf for _host, _device, leaf, _source in wired if leaf is not None}),
         super_pods=len(groups) if isinstance(groups, list) else 0,
-        told=dict(sorted(Counter(str(source) for _host, _device, leaf, source in wired if leaf is not None).items())),
+        npus_by_leaf_source=dict(sorted(Counter(str(source) for _host, _device, leaf, source in wired if leaf is not None).items())),
     )
 
 

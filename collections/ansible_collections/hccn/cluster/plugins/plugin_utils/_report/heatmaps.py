@@ -133,8 +133,9 @@ def build(measured: PairResults, normal: float | None) -> Maps | None:
     expected = measured.expected(normal)
     everything = [*measured.results, *measured.without_value]
     endpoints = {endpoint for result in everything for endpoint in (result.source, result.target)}
-    pairs = _pairs(measured, measured.metric, everything, endpoints, expected)
-    return Maps(measured.metric, expected, pairs, _rails(measured, endpoints, expected), _leaves(measured, expected))
+    unit = measured.metric.unit
+    return Maps(measured.metric, expected, _pairs(measured, unit, everything, endpoints, expected), _rails(measured, unit, endpoints, expected),
+                _leaves(measured, unit, expected))
 
 
 def ordered(hosts: Iterable[str], context: RunContext) -> list[str]:
@@ -145,7 +146,7 @@ def ordered(hosts: Iterable[str], context: RunContext) -> list[str]:
     return sorted(hosts, key=lambda host: (natural(leaf.get(host, "")), natural(host)))
 
 
-def _pairs(measured: PairResults, metric: Metric, everything: list[PairResult], endpoints: set[Endpoint], expected: Expected) -> Map:
+def _pairs(measured: PairResults, unit: str, everything: list[PairResult], endpoints: set[Endpoint], expected: Expected) -> Map:
     """Return the map of senders by receivers: of hosts, with the worst NPU per cell, or of NPUs if the run crosses rails or has a single host."""
     names, place = _axis(measured.context, everything, endpoints)
     size = len(names)
@@ -157,7 +158,7 @@ def _pairs(measured: PairResults, metric: Metric, everything: list[PairResult], 
     for result in measured.results:
         row, column = place[result.source], place[result.target]
         before, value = values[row][column], result.value
-        if value is not None and (before is None or (value > before if metric.unit == MICROSECONDS else value < before)):
+        if value is not None and (before is None or (value > before if unit == MICROSECONDS else value < before)):
             values[row][column], states[row][column] = value, 0
             if devices is not None:
                 devices[row][column] = _device(result)
@@ -167,17 +168,16 @@ def _pairs(measured: PairResults, metric: Metric, everything: list[PairResult], 
             values[row][column], states[row][column] = None, png.FAILED
             if devices is not None:
                 devices[row][column] = _device(result)
-    return Map("pairs", names, list(names), values, list(map(bytes, states)), expected, metric.unit, list(map(bytes, devices)) if devices else None)
+    return Map("pairs", names, list(names), values, list(map(bytes, states)), expected, unit, list(map(bytes, devices)) if devices else None)
 
 
 def _axis(context: RunContext, everything: list[PairResult], endpoints: set[Endpoint]) -> tuple[list[str], dict[Endpoint, int]]:
     """Return the names of rows and columns, and the index of each endpoint."""
     hosts = ordered({endpoint.host for endpoint in endpoints}, context)
     crossing = any(result.source.device != result.target.device for result in everything)
-    if len(hosts) > 1 and not (crossing and len(endpoints) <= MOST_ENDPOINTS):
-        by_host = {host: number for number, host in enumerate(hosts)}
-        return hosts, {endpoint: by_host[endpoint.host] for endpoint in endpoints}
     rank = {host: number for number, host in enumerate(hosts)}
+    if len(hosts) > 1 and not (crossing and len(endpoints) <= MOST_ENDPOINTS):
+        return hosts, {endpoint: rank[endpoint.host] for endpoint in endpoints}
     order = sorted(endpoints, key=lambda one: (rank[one.host], natural(str(one))))
     return list(map(str, order)), {endpoint: number for number, endpoint in enumerate(order)}
 
@@ -187,7 +187,7 @@ def _device(result: PairResult) -> int:
     return device if isinstance(device, int) and 0 <= device < NO_DEVICE else NO_DEVICE
 
 
-def _rails(measured: PairResults, endpoints: set[Endpoint], expected: Expected) -> Map | None:
+def _rails(measured: PairResults, unit: str, endpoints: set[Endpoint], expected: Expected) -> Map | None:
     """Return the map of rails by hosts: the median of each NPU as sender and receiver together."""
     devices = sorted({endpoint.device for endpoint in endpoints if endpoint.device is not None}, key=lambda device: natural(str(device)))
     hosts = ordered({endpoint.host for endpoint in endpoints}, measured.context)
@@ -206,10 +206,10 @@ def _rails(measured: PairResults, endpoints: set[Endpoint], expected: Expected) 
         values.append([statistics.median(found[one]) if one in found else None for one in of_rail])
         states.append(bytes(0 if one in found else png.FAILED if one in failed else png.NOT_MEASURED for one in of_rail))
     names = [f"NPU {device}" if isinstance(device, int) else str(device) for device in devices]
-    return Map("rails", names, hosts, values, states, expected, measured.metric.unit if measured.metric else GBIT)
+    return Map("rails", names, hosts, values, states, expected, unit)
 
 
-def _leaves(measured: PairResults, expected: Expected) -> Map | None:
+def _leaves(measured: PairResults, unit: str, expected: Expected) -> Map | None:
     """Return the map of leaves by leaves: the median of the pairs between them."""
     leaves = measured.context.leaves
     names = sorted(set(leaves.values()), key=natural)
@@ -229,4 +229,4 @@ def _leaves(measured: PairResults, expected: Expected) -> Map | None:
         return None
     values: list[list[float | None]] = [[statistics.median(found[one, other]) if (one, other) in found else None for other in names] for one in names]
     states = [bytes(0 if (one, other) in found else png.FAILED if (one, other) in failed else png.NOT_MEASURED for other in names) for one in names]
-    return Map("leaves", names, list(names), values, states, expected, measured.metric.unit if measured.metric else GBIT)
+    return Map("leaves", names, list(names), values, states, expected, unit)

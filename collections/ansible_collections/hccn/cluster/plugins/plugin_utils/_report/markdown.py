@@ -184,8 +184,8 @@ def _planned(planned: Planned, t: Any) -> list[str]:
         lines.append(f"- {t('cov_without')}: {safe(', '.join(planned.missing))}{', …' if planned.not_measured > len(planned.missing) else ''}")
     lines += [f"- {t('cov_left_out')}: {safe(line)}" for line in planned.left_out]
     if planned.leaves:
-        known = t("cov_leaves_are", leaves=planned.leaves, known=sum(planned.told.values()), npus=planned.npus)
-        lines.append(f"- {t('cov_leaves')}: {known} ({', '.join(f'{safe(t(source))} {count}' for source, count in planned.told.items())})")
+        known = t("cov_leaves_are", leaves=planned.leaves, known=sum(planned.npus_by_leaf_source.values()), npus=planned.npus)
+        lines.append(f"- {t('cov_leaves')}: {known} ({', '.join(f'{safe(t(source))} {count}' for source, count in planned.npus_by_leaf_source.items())})")
     return lines + ([f"- {t('cov_pods')}: {planned.super_pods}"] if planned.super_pods else [])
 
 

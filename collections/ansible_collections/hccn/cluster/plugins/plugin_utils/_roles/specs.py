@@ -24,7 +24,7 @@ PLAY_OPTIONS: Mapping[str, Mapping[str, Any]] = {
 """Variables of playbooks and rulebooks; a test compares them with the playbooks."""
 
 PUBLISHED = frozenset(("hccn_check_collective_history", "hccn_check_fabric", "hccn_check_fabric_history", "hccn_conclusion", "hccn_report"))
-"""What jobs publish by set_stats: AWX hands it to the next jobs of a workflow as extra variables."""
+"""The variables that jobs publish with set_stats. AWX passes them to the next jobs of a workflow as extra variables."""
 
 
 def options(folder: Path = ROLES) -> dict[str, Mapping[str, Any]]:

@@ -14,7 +14,7 @@ from typing import Any
 
 from .._findings import reading
 
-PROBED, SET = "tls_look", "tls_devices"
+PROBED, SET = "tls_dry_run", "tls_devices"
 """The variables in which the role registers the results of device_tls before any change and for the change."""
 
 STATES = {True: "enabled", False: "disabled"}
@@ -106,7 +106,7 @@ def outcome(host: str, state: str, failed: Sequence[str], rolls_back: bool, prob
     if restored and obstacles:
         line = f"TLS could not be put back as it was: {'; '.join(obstacles)}"
     elif left:
-        line = "TLS left as it was, since not every host can follow"
+        line = "TLS left as it was, since not every host can change"
     elif restored:
         line = f"TLS put back as it was on {len(changed)} NPUs"
     else:

@@ -38,7 +38,7 @@ def _own(variables: Mapping[str, Any]) -> dict[str, Any]:
 
 def fail_on(hosts: Written) -> str:
     """Return the strictest ``hccn_fail_on`` of the hosts, or the default. Templates are ignored."""
-    order = list(conclusion.FAILING)
+    order = list(conclusion.FAILING_RESULTS)
     values = [plain(variables["hccn_fail_on"])[0] for variables in hosts.values() if "hccn_fail_on" in variables]
     return max((value for value in values if value in order), key=order.index, default=conclusion.FAIL_ON)
 

@@ -4,7 +4,7 @@
 """Checks before and after the work of every controller plugin of the collection.
 
 Before the work, releases of ansible-core that run text of hosts as code are refused and, in actions, options that the host sent as facts. After it, the
-result is marked as data, so that no text in it is evaluated as a template.
+result is marked as data, so that no text in it is evaluated as a template. An InputError of a filter becomes an error that names the filter.
 """
 
 from __future__ import annotations
@@ -13,8 +13,10 @@ import functools
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar, cast
 
+from ansible.errors import AnsibleFilterError
 from ansible.utils.unsafe_proxy import wrap_var
 
+from ...module_utils._core.errors import InputError
 from . import core_release, sent_options
 
 Result = TypeVar("Result")
@@ -65,13 +67,16 @@ def lookup(run: Callable[..., list[Any]]) -> Callable[..., list[Any]]:
 
 
 def filters(functions: Mapping[str, Callable[..., Any]]) -> dict[str, Callable[..., Any]]:
-    """Return the filters of a plugin, each with its result marked."""
-    return {name: _filter(function) for name, function in functions.items()}
+    """Return the filters of a plugin. They return marked results, and raise AnsibleFilterError for an InputError."""
+    return {name: _filter(name, function) for name, function in functions.items()}
 
 
-def _filter(function: Callable[..., Any]) -> Callable[..., Any]:
+def _filter(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(function)
     def guarded(*arguments: Any, **options: Any) -> Any:
         core_release.require_fixed()
-        return marked(function(*arguments, **options))
+        try:
+            return marked(function(*arguments, **options))
+        except InputError as error:
+            raise AnsibleFilterError(f"{name}: {error.sentence()}") from None
     return guarded

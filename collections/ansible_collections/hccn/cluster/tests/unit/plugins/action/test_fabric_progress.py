@@ -28,11 +28,11 @@ class Action(fabric_progress.ActionModule):
 
     def __init__(self, answers, options=None, check_mode=False):
         self.answers = list(answers)
-        self.asked = []
+        self.calls = []
         self.bounds = []
-        self.said = []
+        self.displayed = []
         self._task = types.SimpleNamespace(check_mode=check_mode, delegate_to="n1")
-        self._display = types.SimpleNamespace(display=self.said.append)
+        self._display = types.SimpleNamespace(display=self.displayed.append)
         self._given = {"run_id": "r1", "plan": PLAN, "state_dir": "/s", "interval": 10.0, "timeout": 100.0, "all_started": True, **(options or {})}
 
     @contextlib.contextmanager
@@ -44,7 +44,7 @@ class Action(fabric_progress.ActionModule):
         return None, self._given
 
     def _execute_module(self, module_name=None, module_args=None, task_vars=None, **_more):
-        self.asked.append((module_name, module_args["wait"]))
+        self.calls.append((module_name, module_args["wait"]))
         self.all_started = module_args["all_started"]
         answer = self.answers.pop(0)
         if isinstance(answer, Exception):
@@ -60,12 +60,12 @@ def ran(monkeypatch, *answers, **more):
 
 def test_lines_are_displayed_until_the_run_is_over(monkeypatch):
     action, result = ran(monkeypatch, answer(None), answer(fabric(3)), answer(fabric(9)), answer(fabric(12, True), "finished", False))
-    assert action.said == ["round 2 of 3, 3 of 12 pairs done, 0 failed, about 18 s left", "round 2 of 3, 9 of 12 pairs done, 0 failed, about 2 s left",
+    assert action.displayed == ["round 2 of 3, 3 of 12 pairs done, 0 failed, about 18 s left", "round 2 of 3, 9 of 12 pairs done, 0 failed, about 2 s left",
                            "12 of 12 pairs done, 0 failed, finished"]
     assert (result["state"], result["lines"], result["msg"], result["reporter"], result["changed"]) == (
-        "over", action.said, action.said[-1], "n1", False)
+        "over", action.displayed, action.displayed[-1], "n1", False)
     assert result["progress"]["pairs_done"] == 12
-    assert action.asked == [("hccn.cluster.rdma_perf_info", wait) for wait in (0.0, 10.0, 10.0, 10.0)]
+    assert action.calls == [("hccn.cluster.rdma_perf_info", wait) for wait in (0.0, 10.0, 10.0, 10.0)]
     assert action.all_started is True
     assert action.bounds == [30.0, 20.0, 20.0, 20.0], "the first may take 30 seconds longer than it waits, and the others 10 where it was fast"
 
@@ -99,7 +99,7 @@ def test_a_slow_reporter_gets_more_time(monkeypatch):
 ])
 def test_a_lost_reporter_ends_the_task(monkeypatch, answers, reason):
     action, result = ran(monkeypatch, *answers)
-    assert (result["state"], action.said) == ("lost", ["n1 cannot report the progress of the run: " + reason])
+    assert (result["state"], action.displayed) == ("lost", ["n1 cannot report the progress of the run: " + reason])
     assert action.answers == []
     assert "failed" not in result
 
@@ -110,37 +110,37 @@ ESC = {"value": 5.0, "unit": "Gbit/s\x1b[2J", "source": "n3\u202e NPU 1\n", "tar
 def test_names_from_hosts_are_displayed_printable_and_bounded(monkeypatch):
     silent = ["n4\x1b]0;title\x07", "n5\r\n", ["n6"], "y" * 1000, *["z"] * 100]
     action, result = ran(monkeypatch, answer({**fabric(3), "slowest": ESC, "silent": silent, "hosts_silent": 104}), answer(fabric(12, True), "finished", False))
-    assert action.said[0] == (
+    assert action.displayed[0] == (
         "round 2 of 3, 3 of 12 pairs done, 0 failed, slowest 5 Gbit/s?[2J (n3? NPU 1? to ?31m" + "x" * 57 + "...), about 18 s left; "
         "no report from n4?]0;title?, n5??, ['n6'], " + "y" * 61 + "..., z, z, z, z and 96 more")
-    assert result["lines"] == action.said
+    assert result["lines"] == action.displayed
 
 
-@pytest.mark.parametrize("said", [[], "x", 7, {"hosts": 4}, {**fabric(3), "hosts": "4"}, {**fabric(3), "pairs_done": -1}, {**fabric(3), "round": True},
+@pytest.mark.parametrize("found", [[], "x", 7, {"hosts": 4}, {**fabric(3), "hosts": "4"}, {**fabric(3), "pairs_done": -1}, {**fabric(3), "round": True},
                                   {**fabric(3), "seconds": float("nan")}, {**fabric(3), "age": None}, {**fabric(3), "over": "yes"},
                                   {**fabric(3), "silent": "n1"}, {**fabric(3), "slowest": []}, {**fabric(3), "slowest": {"value": "5"}},
                                   {**fabric(3), "pairs_done": 10 ** 400}])
-def test_a_malformed_answer_loses_the_reporter_and_not_the_run(monkeypatch, said):
-    action, result = ran(monkeypatch, *[answer(said)] * 3)
+def test_a_malformed_answer_loses_the_reporter_and_not_the_run(monkeypatch, found):
+    action, result = ran(monkeypatch, *[answer(found)] * 3)
     assert result["state"] == "lost"
     assert "failed" not in result
 
 
 def test_the_reason_of_a_lost_reporter_is_one_printable_line(monkeypatch):
     action, _result = ran(monkeypatch, {"failed": True, "msg": "\x1b[2Jno\nsuch \u202efile"})
-    assert action.said == ["n1 cannot report the progress of the run: ?[2Jno?such ?file"]
+    assert action.displayed == ["n1 cannot report the progress of the run: ?[2Jno?such ?file"]
     action, result = ran(monkeypatch, answer(fabric(5), "failed", False, error={"message": "\x1b[31m"}))
-    assert (action.said, result["msg"]) == (["n1 cannot report the progress of the run: ?[31m"], "n1 cannot report the progress of the run: ?[31m")
+    assert (action.displayed, result["msg"]) == (["n1 cannot report the progress of the run: ?[31m"], "n1 cannot report the progress of the run: ?[31m")
 
 
 def test_a_run_that_takes_longer_than_the_task(monkeypatch):
     action, result = ran(monkeypatch, answer(fabric(5)), options={"timeout": 0.0})
-    assert (result["state"], action.said) == ("timeout", ["not finished after 0 s: round 2 of 3, 5 of 12 pairs done, 0 failed, about 8 s left"])
+    assert (result["state"], action.displayed) == ("timeout", ["not finished after 0 s: round 2 of 3, 5 of 12 pairs done, 0 failed, about 8 s left"])
 
 
 def test_check_mode_contacts_no_host(monkeypatch):
     action, result = ran(monkeypatch, check_mode=True)
-    assert (result["skipped"], action.asked) == (True, [])
+    assert (result["skipped"], action.calls) == (True, [])
 
 
 def test_an_interval_of_zero_is_refused(monkeypatch):

@@ -49,7 +49,7 @@ FILTERS: dict[str, Callable[[Names, Counted], Any]] = {
 @pytest.mark.parametrize("name", FILTERS)
 def test_each_host_is_read_once(name: str, count: int) -> None:
     answers = {f"n{place}": {"devices": [{"id": 0, "address": f"10.0.{place // 250}.{place % 250}", "tls": {"enabled": False}}]} for place in range(count)}
-    hostvars = Counted({host: {"npus": answer, "tls_look": answer, "tls_devices": {"state": "enabled", **answer}} for host, answer in answers.items()})
+    hostvars = Counted({host: {"npus": answer, "tls_dry_run": answer, "tls_devices": {"state": "enabled", **answer}} for host, answer in answers.items()})
     hosts = Names(hostvars)
     FILTERS[name](hosts, hostvars)
     assert hostvars.reads == count

@@ -3,7 +3,9 @@ from __future__ import annotations
 import pytest
 from ansible.errors import AnsibleFilterError
 
-from ansible_collections.hccn.cluster.plugins.filter.collective_outcome import collective_outcome
+from ansible_collections.hccn.cluster.plugins.filter.collective_outcome import FilterModule
+
+collective_outcome = FilterModule().filters()["collective_outcome"]
 
 MEASURED = "all_reduce over 2 hosts, 16 ranks: ok, at 67108864 bytes 2630.2 us, 47.84 GB/s bus bandwidth"
 

@@ -18,7 +18,7 @@ def in_pod(pod, index=1):
 
 
 def placed(variables, rank_order="super_pod", **addresses):
-    return placement(variables, variables.__getitem__, "look", "trust", addresses, rank_order)
+    return placement(variables, variables.__getitem__, "probe", "trust", addresses, rank_order)
 
 
 @pytest.mark.parametrize("probes, rank_order, expected", [
@@ -34,13 +34,13 @@ def placed(variables, rank_order="super_pod", **addresses):
     ({"n1": in_pod([]), "n2": in_pod([]), "n3": in_pod(True)}, "super_pod", ["n1", "n2", "n3"]),
 ])
 def test_hosts_of_a_super_pod_are_adjacent(probes, rank_order, expected):
-    assert placed({host: {"look": probe} for host, probe in probes.items()}, rank_order).hosts == expected
+    assert placed({host: {"probe": probe} for host, probe in probes.items()}, rank_order).hosts == expected
 
 
 def test_addresses_and_keys_are_in_rank_order():
     trust = {host: {"host_keys": [f"{KEY} {host}"]} for host in ("n1", "n2", "n3")}
-    variables = {"n1": {"look": in_pod(1), "trust": trust["n1"], "ansible_host": "10.0.0.1"},
-                 "n2": {"look": in_pod(2), "trust": trust["n2"], "ansible_host": "10.0.0.2"}, "n3": {"look": in_pod(1), "trust": trust["n3"]}}
+    variables = {"n1": {"probe": in_pod(1), "trust": trust["n1"], "ansible_host": "10.0.0.1"},
+                 "n2": {"probe": in_pod(2), "trust": trust["n2"], "ansible_host": "10.0.0.2"}, "n3": {"probe": in_pod(1), "trust": trust["n3"]}}
     found = placed(variables, n1="192.0.2.1")
     assert (found.hosts, found.addresses) == (["n1", "n3", "n2"], ["192.0.2.1", "n3", "10.0.0.2"])
     assert found.known_hosts == [f"192.0.2.1,[192.0.2.1]:* {KEY} n1", f"n3,[n3]:* {KEY} n3", f"10.0.0.2,[10.0.0.2]:* {KEY} n2"]
@@ -48,8 +48,8 @@ def test_addresses_and_keys_are_in_rank_order():
 
 
 def test_busy_npus_are_named_in_the_order_of_the_hosts():
-    variables = {"n1": {"look": {"devices": [npu(0, [{"pid": 11}, {"pid": 12}]), npu(1)]}},
-                 "n2": {"look": {"devices": [npu(6, None), "x"], "msg": "cannot read"}}}
+    variables = {"n1": {"probe": {"devices": [npu(0, [{"pid": 11}, {"pid": 12}]), npu(1)]}},
+                 "n2": {"probe": {"devices": [npu(6, None), "x"], "msg": "cannot read"}}}
     found = placed(variables)
     assert found.busy == ["n1 NPU 0 (pid 11, 12)", "n2 NPU 6 (processes unknown)", "n2 NPU None (processes unknown)"]
     assert found.unready == [], "what is known of its NPUs is what counts"
@@ -63,13 +63,13 @@ def test_busy_npus_are_named_in_the_order_of_the_hosts():
     ({"msg": "said", "skipped": True}, []),
     ({"changed": False}, []),
 ])
-@pytest.mark.parametrize("name", ["look", "trust"])
+@pytest.mark.parametrize("name", ["probe", "trust"])
 def test_failed_modules_make_a_host_unready(result, reasons, name):
     assert placed({"n1": {name: result}}).unready == reasons
 
 
 def test_a_host_may_have_two_failures():
-    assert placed({"n1": {"look": {"msg": "a"}, "trust": {"msg": "b"}}}).unready == ["n1: a", "n1: b"]
+    assert placed({"n1": {"probe": {"msg": "a"}, "trust": {"msg": "b"}}}).unready == ["n1: a", "n1: b"]
 
 
 class Counted(dict):
@@ -101,8 +101,8 @@ class Counted(dict):
 def test_the_cost_grows_linearly_with_the_hosts(pods):
     def work(count):
         counted = Counted()
-        counted.update((f"n{number}", counted.host(look=in_pod(number % pods), trust={"host_keys": [KEY]})) for number in range(count))
-        found = placement(counted, counted.variables, "look", "trust", {}, "super_pod")
+        counted.update((f"n{number}", counted.host(probe=in_pod(number % pods), trust={"host_keys": [KEY]})) for number in range(count))
+        found = placement(counted, counted.variables, "probe", "trust", {}, "super_pod")
         assert len(found.hosts) == len(found.addresses) == len(found.known_hosts) == count
         return counted.asked, counted.read
 
@@ -111,8 +111,8 @@ def test_the_cost_grows_linearly_with_the_hosts(pods):
 
 
 def test_the_filter_returns_a_dictionary():
-    variables = {"n1": {"look": in_pod(1)}, "n2": {"look": {"msg": "lost"}}}
-    assert collective_placement(["n1", "n2", "n3"], variables, "look", "trust", {"n2": "192.0.2.2"}) == {
+    variables = {"n1": {"probe": in_pod(1)}, "n2": {"probe": {"msg": "lost"}}}
+    assert collective_placement(["n1", "n2", "n3"], variables, "probe", "trust", {"n2": "192.0.2.2"}) == {
         "hosts": ["n1", "n2", "n3"], "addresses": ["n1", "192.0.2.2", "n3"], "known_hosts": [], "busy": [], "unready": ["n2: lost"]}
 
 
@@ -122,4 +122,4 @@ def test_a_variable_that_cannot_be_templated_is_an_error():
             raise AnsibleError("no such filter")
 
     with pytest.raises(AnsibleFilterError, match="collective_placement: a variable of a host cannot be read: no such filter"):
-        collective_placement(["n1"], {"n1": Broken()}, "look", "trust")
+        collective_placement(["n1"], {"n1": Broken()}, "probe", "trust")

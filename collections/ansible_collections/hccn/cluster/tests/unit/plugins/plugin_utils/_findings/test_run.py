@@ -24,14 +24,15 @@ def test_without_registered_results_there_are_no_findings():
 
 
 def test_devices_of_each_stage_have_findings():
-    run = of(n1={"bring_up_devices": UP}, n2={"bring_up_devices": DOWN, "check_fabric_look": DOWN})
+    run = of(n1={"bring_up_devices": UP}, n2={"bring_up_devices": DOWN, "check_fabric_probe": DOWN})
     assert lines_of(run) == ["failed n2 NPU 1: the link is down"] * 2
 
 
 def test_the_last_answer_decides_whether_a_host_is_lost():
-    assert lines_of(of(n1={"bring_up_look": UP, "check_fabric_look": LOST})) == ["failed n1: Ansible did not reach it: connection refused"]
-    assert lines_of(of(n1={"bring_up_look": LOST, "bring_up_devices": UP})) == []
-    assert lines_of(of(n1={"bring_up_look": LOST, "bring_up_network_result": {"skipped": True}})) == ["failed n1: Ansible did not reach it: connection refused"]
+    assert lines_of(of(n1={"bring_up_probe": UP, "check_fabric_probe": LOST})) == ["failed n1: Ansible did not reach it: connection refused"]
+    assert lines_of(of(n1={"bring_up_probe": LOST, "bring_up_devices": UP})) == []
+    assert lines_of(of(n1={"bring_up_probe": LOST, "bring_up_network_result": {"skipped": True}})) == [
+        "failed n1: Ansible did not reach it: connection refused"]
 
 
 def test_a_host_without_the_result_that_the_others_have_was_lost():
@@ -68,7 +69,7 @@ def test_the_outcome_of_the_collective_is_a_finding(outcome, result, expected):
 
 @pytest.mark.parametrize("odd", ["text", 7, [], {"devices": 7}, {"unreachable": "x", "msg": {"a": 1}}])
 def test_malformed_answers_raise_nothing(odd):
-    names = ["bring_up_devices", "check_fabric_look", "check_fabric_verdict", "check_fabric_left_out", "rank_table_of_devices", "check_collective_outcome",
+    names = ["bring_up_devices", "check_fabric_probe", "check_fabric_verdict", "check_fabric_left_out", "rank_table_of_devices", "check_collective_outcome",
              "check_collective_hccl", "hccn_failures"]
     assert of_run(["n1"], lambda host, name: odd if name in names else None).classes == {}
 
@@ -84,7 +85,7 @@ def test_a_module_without_result_is_named_by_its_failed_task():
 
 
 def test_a_module_without_result_is_named_if_the_task_did_not_fail():
-    assert lines_of(of(n1={"check_fabric_look": UP}, n2={"check_fabric_look": {"failed": True, "msg": NO_RESULT}})) == [
+    assert lines_of(of(n1={"check_fabric_probe": UP}, n2={"check_fabric_probe": {"failed": True, "msg": NO_RESULT}})) == [
         "failed n2: Read the NPUs: Module result deserialization failed"]
 
 

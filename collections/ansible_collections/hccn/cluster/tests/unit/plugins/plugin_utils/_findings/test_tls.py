@@ -17,14 +17,14 @@ def summaries(failed: Any, **by_name: dict[str, Any]) -> list[str]:
 
 
 def test_a_host_lost_before_leaves_tls_of_the_others_unchanged() -> None:
-    assert summaries(["n2"], tls_look={"n1": CHANGED, "n3": CHANGED}, tls_devices={"n1": SKIPPED, "n3": SKIPPED}) == [
+    assert summaries(["n2"], tls_dry_run={"n1": CHANGED, "n3": CHANGED}, tls_devices={"n1": SKIPPED, "n3": SKIPPED}) == [
         "tls_not_set failed cluster: TLS was left or put back as it was on n1, n3, since it could not be set on n2"]
 
 
 def test_a_failed_host_has_tls_of_the_others_restored() -> None:
     locked = {**UNCHANGED, "msg": "2 of 2 devices failed: hccn.conf stayed locked"}
     not_put_back = {"results": [{"msg": "hccn.conf stayed locked"}, {}]}
-    assert summaries(["n2"], tls_look=dict.fromkeys(HOSTS, CHANGED), tls_devices={"n1": CHANGED, "n2": locked, "n3": CHANGED},
+    assert summaries(["n2"], tls_dry_run=dict.fromkeys(HOSTS, CHANGED), tls_devices={"n1": CHANGED, "n2": locked, "n3": CHANGED},
                      tls_put_back={"n1": {"results": [{}]}, "n2": {"results": []}, "n3": not_put_back}) == [
         "tls_not_set failed n2: TLS could not be set: 2 of 2 devices failed: hccn.conf stayed locked",
         "tls_not_set failed n3: TLS could not be put back as it was: hccn.conf stayed locked",
@@ -32,7 +32,7 @@ def test_a_failed_host_has_tls_of_the_others_restored() -> None:
 
 
 def test_hosts_that_needed_no_change_are_as_declared() -> None:
-    assert summaries(["n2"], tls_look={"n1": UNCHANGED, "n3": UNCHANGED}, tls_devices={"n1": SKIPPED, "n3": SKIPPED}) == []
+    assert summaries(["n2"], tls_dry_run={"n1": UNCHANGED, "n3": UNCHANGED}, tls_devices={"n1": SKIPPED, "n3": SKIPPED}) == []
 
 
 def test_hosts_that_keep_the_new_state_are_as_declared() -> None:

@@ -86,8 +86,8 @@ def test_unreadable_files_are_skipped_and_reported(folder: Path) -> None:
     (folder / "2026/11/06/20261106T021500Z-later.jsonl").write_text('{"schema":"hccn.cluster/history/2"}\n{"n1":"n2"}\n')
     history = query.History(folder, 30)
     assert len(list(history.newest())) == 4
-    (told,) = history.unreadable
-    assert told.endswith("-later.jsonl has the schema hccn.cluster/history/2; this version of hccn.cluster reads hccn.cluster/history/1.")
+    (message,) = history.unreadable
+    assert message.endswith("-later.jsonl has the schema hccn.cluster/history/2; this version of hccn.cluster reads hccn.cluster/history/1.")
     history.trends([TrendQuery("pair", Endpoint("n1", 0), Endpoint("n2", 0))])
     assert history.unreadable[1].endswith("-later.jsonl is not a history file that this version can read.")
 

@@ -250,9 +250,11 @@ def inside(value: Any) -> Iterator[Any]:
 
 @pytest.mark.parametrize("pattern", [pattern for pattern, _instead in redact._SHAPES] + [redact._SUSPICIOUS], ids=range(len(redact._SHAPES) + 1))
 def test_patterns_take_linear_time(pattern: re.Pattern[str]) -> None:
-    """No repetition repeats another one. One without a bound is the last of the pattern, or what comes after it also matches the end of the text: it never
-    fails, so what it went through is not gone through again; or the pattern begins at the first character only. The others have a bound, and so has what
-    one place of a text costs."""
+    """No repetition contains another one, and the bounded ones limit the steps at one position of the text.
+
+    An unbounded repetition does not backtrack, since nothing after it can fail: it ends the pattern, or the rest also matches the end of the text. Otherwise
+    the pattern is anchored at the start of the text.
+    """
     parsed = sre.parse(pattern.pattern, pattern.flags)
     cost = 1
     for name, arguments in parts(parsed):

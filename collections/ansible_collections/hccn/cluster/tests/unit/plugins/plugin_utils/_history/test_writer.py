@@ -64,7 +64,7 @@ def test_run_that_ends_concurrently_is_not_overwritten(tmp_path: Path, monkeypat
 
     def late(path: Any, *more: Any, **others: Any) -> int:
         if first._file >= 0 and path == first.path:
-            first.finish({"end": True})  # between the look for its final name and the making of the file
+            first.finish({"end": True})  # after the check of its final name and before the file is created
         return real(path, *more, **others)
 
     monkeypatch.setattr(os, "open", late)

@@ -152,7 +152,7 @@ def test_nccl_tests_in_the_path_of_the_image() -> None:
     assert "env" not in worker["containers"][0]
 
 
-@pytest.mark.parametrize("make", [volcano_job, mpi_job])
+@pytest.mark.parametrize("make", [VolcanoFilters().filters()["volcano_job"], MpiFilters().filters()["mpi_job"]])
 def test_invalid_input_is_one_sentence(make: Any) -> None:
     with pytest.raises(AnsibleFilterError) as caught:
         make({"image": "x"})

@@ -7,8 +7,10 @@ from typing import Any
 import pytest
 from ansible.errors import AnsibleFilterError
 
-from ansible_collections.hccn.cluster.plugins.filter.runner_pods import runner_pods
+from ansible_collections.hccn.cluster.plugins.filter.runner_pods import FilterModule
 from ansible_collections.hccn.cluster.plugins.plugin_utils._jobs import runners
+
+runner_pods = FilterModule().filters()["runner_pods"]
 
 LEAST = {"image": "registry/python:3.11", "nodes": ["node-a", "node-b"]}
 

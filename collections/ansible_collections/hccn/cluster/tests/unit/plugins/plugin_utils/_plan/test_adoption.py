@@ -63,11 +63,11 @@ def test_the_adopted_variables_change_nothing_in_the_file():
 
 
 @pytest.mark.parametrize(("device", "left", "message"), [
-    (npu(1, "10.0.0.99"), None, "address is 10.0.0.99 on the device and 10.0.0.11 in the file: not taken"),
+    (npu(1, "10.0.0.99"), None, "address is 10.0.0.99 on the device and 10.0.0.11 in the file: not adopted"),
     (npu(1, None), None,
-     "address is not set on the device and 10.0.0.11 in the file; netmask is not set on the device and 255.255.255.0 in the file: not taken"),
-    (npu(1, "10.0.0.11", gateway="10.0.0.2"), None, "gateway is 10.0.0.2 on the device and not set in the file: not taken"),
-    (npu(1, "10.0.0.11", netdetect="10.0.0.2"), NETWORK_1, "netdetect is 10.0.0.2 on the device and not set in the file: not taken"),
+     "address is not set on the device and 10.0.0.11 in the file; netmask is not set on the device and 255.255.255.0 in the file: not adopted"),
+    (npu(1, "10.0.0.11", gateway="10.0.0.2"), None, "gateway is 10.0.0.2 on the device and not set in the file: not adopted"),
+    (npu(1, "10.0.0.11", netdetect="10.0.0.2"), NETWORK_1, "netdetect is 10.0.0.2 on the device and not set in the file: not adopted"),
 ])
 def test_values_that_differ_are_not_adopted(device, left, message):
     made = adopt(info(FIRST, device), file())
@@ -99,14 +99,14 @@ def test_addresses_of_the_950_are_settings_of_the_file_only():
 @pytest.mark.parametrize(("first", "second", "keys", "state", "problems"), [
     (True, True, "11", "enabled", []),
     (False, False, "00", "disabled", []),
-    (True, False, "10", "unchanged", [("tls_differs", "error", None, "the TLS flag is on for NPU 0 and off for the others: not taken")]),
-    (False, False, "01", "unchanged", [("differs", "error", 1, "the TLS flag is off on the device and '1' in the file: not taken")]),
-    (False, True, "0 ", "unchanged", [("differs", "error", 1, "the TLS flag is on on the device and not set in the file: not taken")]),
+    (True, False, "10", "unchanged", [("tls_differs", "error", None, "the TLS flag is on for NPU 0 and off for the others: not adopted")]),
+    (False, False, "01", "unchanged", [("differs", "error", 1, "the TLS flag is off on the device and '1' in the file: not adopted")]),
+    (False, True, "0 ", "unchanged", [("differs", "error", 1, "the TLS flag is on on the device and not set in the file: not adopted")]),
     (None, None, "00", "unchanged", [
         ("tls_unknown", "warning", None, "the TLS flag of NPU 0, 1 was not read: the query would write tls_enable into hccn.conf")]),
     (None, False, "01", "unchanged", [
         ("tls_unknown", "warning", None, "the TLS flag of NPU 0 was not read: the query would write tls_enable into hccn.conf"),
-        ("differs", "error", 1, "the TLS flag is off on the device and '1' in the file: not taken")]),
+        ("differs", "error", 1, "the TLS flag is off on the device and '1' in the file: not adopted")]),
 ])
 def test_the_tls_state_is_adopted_if_device_and_file_agree(first, second, keys, state, problems):
     text = "".join("tls_enable_%d=%s\n" % (device, key) for device, key in enumerate(keys) if key != " ")
@@ -118,7 +118,7 @@ def test_the_tls_state_is_adopted_if_device_and_file_agree(first, second, keys, 
 def test_tls_flags_that_were_not_queried_are_reported():
     device = {"id": 0, "errors": []}
     assert problems_of(adopt(info(device), file("mtu_0=4200\n"))) == [
-        ("tls_unknown", "warning", None, "the TLS flag of NPU 0 was not read: device_info was not asked for it")]
+        ("tls_unknown", "warning", None, "the TLS flag of NPU 0 was not read: device_info did not gather it")]
 
 
 def test_settings_of_absent_devices_are_not_adopted():
@@ -136,9 +136,9 @@ def test_problems_of_hccn_conf_come_first():
 
 
 @pytest.mark.parametrize(("setting", "message"), [
-    (("arp", "{{ lookup('pipe', 'id') }}"), "arp_0 is not taken: the inventory would read it as a template"),
-    (("a{%b", "1"), "a{%b_0 is not taken: the inventory would read it as a template"),
-    (("address", "10.0.0"), "address_0 is not taken: address: '10.0.0' is not an IPv4 address"),
+    (("arp", "{{ lookup('pipe', 'id') }}"), "arp_0 is skipped: the inventory would read it as a template"),
+    (("a{%b", "1"), "a{%b_0 is skipped: the inventory would read it as a template"),
+    (("address", "10.0.0"), "address_0 is skipped: address: '10.0.0' is not an IPv4 address"),
 ])
 def test_templates_and_invalid_values_are_not_adopted(setting, message):
     config, problems = config_of([{"device": 0, "key": setting[0], "value": setting[1]}, {"device": 0, "key": "mtu", "value": "4200"}])

@@ -47,7 +47,7 @@ def test_values_that_cannot_be_restored_are_problems():
     assert made["present"] == [{"id": 0, "settings": {"mtu": 4200}}]
     assert made["network"] == []
     assert made["problems"] == [
-        {"rule": "invalid_value", "severity": "error", "device": 0, "message": "address_0 is not taken: address: 'x' is not an IPv4 address"},
+        {"rule": "invalid_value", "severity": "error", "device": 0, "message": "address_0 is skipped: address: 'x' is not an IPv4 address"},
         {"rule": "not_settable", "severity": "error", "device": 0,
          "message": "mtu: 100 is below 1280: the device would lose its IPv6 addresses, and hccn_tool asks for confirmation; run it by hand"},
         {"rule": "no_address", "severity": "warning", "device": 1,

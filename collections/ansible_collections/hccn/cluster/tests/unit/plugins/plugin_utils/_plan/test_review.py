@@ -7,7 +7,9 @@ import pytest
 from ansible.errors import AnsibleFilterError
 
 from ansible_collections.hccn.cluster.plugins.filter.pair_plan import pair_plan
-from ansible_collections.hccn.cluster.plugins.filter.plan_review import plan_review
+from ansible_collections.hccn.cluster.plugins.filter.plan_review import FilterModule
+
+plan_review = FilterModule().filters()["plan_review"]
 
 HOSTS = [{"host": f"n{place}", "control_address": f"192.0.2.{place}", "control_port": 18514,
           "devices": [{"id": npu, "address": f"10.{npu}.0.{place}"} for npu in (0, 1)]} for place in range(1, 5)]

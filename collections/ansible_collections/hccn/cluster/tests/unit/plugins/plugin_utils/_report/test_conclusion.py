@@ -40,12 +40,12 @@ FABRIC = {"kind": "verdict", "status": "failed", "samples": [{"kind": "path", "n
 TASK = {"event": "failed", "host": "localhost", "task": "Conclude", "message": "The job failed"}
 
 
-def build(records: list[dict[str, Any]], events: list[dict[str, Any]] | None = None, end: Any = "complete") -> model.Page:
+def build(records: list[dict[str, Any]], events: list[dict[str, Any]] | None = None, end: Any = END) -> model.Page:
     file = RunFile(Path("/h/20261120T101530Z-r1.jsonl"), "r1", "20261120T101530Z", part=False)
-    return model.build(Run(file, HEADER, records, events or [], END if end == "complete" else end))
+    return model.build(Run(file, HEADER, records, events or [], end))
 
 
-def told(page: model.Page) -> list[tuple[str, str, str]]:
+def classes_and_reasons(page: model.Page) -> list[tuple[str, str, str]]:
     return [(line.host, line.verdict, line.sentence) for line in page.verdicts]
 
 
@@ -59,8 +59,8 @@ def tables(page: model.Page) -> list[list[list[str]]]:
 def test_conclusion_determines_the_class_of_each_host() -> None:
     records = [verdict("npu1", "slow", "NPU 0 is slow", ["50.2"]), verdict("npu2", "good"), verdict("npu3", "not_measured", "it was left out")]
     page = build([*records, *concluded(LINK, SLOW, LOST, npu1="slow", npu3="not_measured")], [TASK])
-    assert told(page) == [("npu3", "failed", "npu3 NPU 5: the link is down"), ("npu4", "unreachable", "no route to host"), ("npu1", "slow", "NPU 0 is slow"),
-                          ("npu2", "good", "")]
+    assert classes_and_reasons(page) == [("npu3", "failed", "npu3 NPU 5: the link is down"), ("npu4", "unreachable", "no route to host"),
+                                         ("npu1", "slow", "NPU 0 is slow"), ("npu2", "good", "")]
     assert [line.evidence for line in page.verdicts] == [["hccn_tool -i 5 -link -g: link DOWN"], [], ["50.2"], []]
     assert page.classes == {"failed": 1, "unreachable": 1, "slow": 1, "good": 1}
     assert (page.judged, page.facts.hosts, page.state) == (True, 5, "failed")
@@ -68,7 +68,7 @@ def test_conclusion_determines_the_class_of_each_host() -> None:
 
 def test_reasons_of_hosts_without_a_finding() -> None:
     page = build(concluded(hosts=["npu1", "npu2"], npu2="busy"))
-    assert told(page) == [("npu2", "busy", "Nothing was measured on this host in this run."), ("npu1", "good", "")]
+    assert classes_and_reasons(page) == [("npu2", "busy", "Nothing was measured on this host in this run."), ("npu1", "good", "")]
 
 
 def test_host_with_many_findings_quotes_three() -> None:

@@ -142,12 +142,12 @@ def test_page_shows_the_plan_and_unmeasured_leaves() -> None:
     assert '<span lang="en">9 (full): 1 measured, 0 failed, 0 not run, 8 without any result</span>' in text
     assert '<dd>n4 NPU 1: it has no address; n9: not in the plan</dd>' in text
     assert '<span lang="en">2, of 7 of 7 NPUs</span><span lang="zh-CN">2 台，覆盖 7 个 NPU 中的 7 个</span>\n(<span lang="en">inventory</span>' in text
-    said = markdown.render(page)
-    assert "- Planned pairs of NPUs: 9 (full): 1 measured, 0 failed, 0 not run, 8 without any result\n" in said
-    assert "- Excluded from the plan: n4 NPU 1: it has no address\n" in said
-    assert "- Leaf switches known: 2, of 7 of 7 NPUs (inventory 7)\n- Super pods known: 1\n" in said
-    told = json.loads(export.render(page))["coverage"]["planned"]
-    assert (told["pairs"], told["not_measured"], told["told"]) == (9, 8, {"inventory": 7})
+    lines = markdown.render(page)
+    assert "- Planned pairs of NPUs: 9 (full): 1 measured, 0 failed, 0 not run, 8 without any result\n" in lines
+    assert "- Excluded from the plan: n4 NPU 1: it has no address\n" in lines
+    assert "- Leaf switches known: 2, of 7 of 7 NPUs (inventory 7)\n- Super pods known: 1\n" in lines
+    coverage = json.loads(export.render(page))["coverage"]["planned"]
+    assert (coverage["pairs"], coverage["not_measured"], coverage["npus_by_leaf_source"]) == (9, 8, {"inventory": 7})
     assert export.artifacts(page, "")["coverage"] == {"hosts": 4, "hosts_measured": 2, "pairs_met": 1, "pairs_possible": 6, "pairs_planned": 9,
                                                       "pairs_not_measured": 8}
     assert "Planned pairs" not in html.render(model.build(run(records[1:])))

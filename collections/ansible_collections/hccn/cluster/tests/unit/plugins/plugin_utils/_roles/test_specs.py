@@ -17,7 +17,7 @@ def test_the_options_of_all_roles_and_entry_points_are_known_and_none_is_require
 
 def test_variables_set_by_tasks_are_known():
     found = specs.set_by_tasks()
-    assert {"bring_up_look", "bring_up_addresses", "check_fabric_verdict", "report_page", "validate_probe"} <= found
+    assert {"bring_up_probe", "bring_up_addresses", "check_fabric_verdict", "report_page", "validate_probe"} <= found
     assert "cacheable" not in found and "bring_up_tls_state" not in found
 
 

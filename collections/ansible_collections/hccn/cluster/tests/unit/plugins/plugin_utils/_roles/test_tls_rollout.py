@@ -27,8 +27,8 @@ def of(active: list[str] | None = None, batch: list[str] | None = None, **variab
     return rollout(HOSTS, present, present if batch is None else batch, lambda host: variables.get(host, {}))
 
 
-PROBED = {"tls_look": answer(device())}
-AS_WANTED = {"tls_look": answer(device(before=True, changed=False))}
+PROBED = {"tls_dry_run": answer(device())}
+AS_WANTED = {"tls_dry_run": answer(device(before=True, changed=False))}
 SET = {**PROBED, "tls_devices": answer(device())}
 
 
@@ -56,7 +56,7 @@ def test_only_hosts_of_the_batch_would_change() -> None:
 
 
 def test_authorities_of_all_batches_are_distinct() -> None:
-    found = of(batch=["n3"], n1=PROBED, n2={"tls_look": answer(device(authorities=OTHER_CA), device(1))}, n3={"tls_look": answer(device(authorities=[]))})
+    found = of(batch=["n3"], n1=PROBED, n2={"tls_dry_run": answer(device(authorities=OTHER_CA), device(1))}, n3={"tls_dry_run": answer(device(authorities=[]))})
     assert found.authorities == [CA, OTHER_CA]
 
 
@@ -83,7 +83,7 @@ def test_a_host_lost_after_the_change_counts_as_set() -> None:
 
 @pytest.mark.parametrize("odd", [None, 5, "text", [], {}, {"devices": 5}, {"devices": ["x", {}, {"authorities": 5}]}])
 def test_a_malformed_probe_does_not_affect_other_hosts(odd: Any) -> None:
-    assert of(n1=PROBED, n2={"tls_look": odd}, n3=PROBED) == Rollout(True, ["n1", "n3"], [CA], [])
+    assert of(n1=PROBED, n2={"tls_dry_run": odd}, n3=PROBED) == Rollout(True, ["n1", "n3"], [CA], [])
 
 
 def test_the_filters_return_dictionaries() -> None:
@@ -120,7 +120,7 @@ def test_a_failed_rollback_is_reported() -> None:
 
 def test_a_host_is_not_changed_if_others_cannot_be() -> None:
     found = of_host(["n2"], SKIPPED, probed=answer(device()))
-    assert (found.complete, found.bad, found.line) == (False, True, "n1: TLS left as it was, since not every host can follow. Failed: n2")
+    assert (found.complete, found.bad, found.line) == (False, True, "n1: TLS left as it was, since not every host can change. Failed: n2")
 
 
 def test_a_host_can_keep_its_change() -> None:

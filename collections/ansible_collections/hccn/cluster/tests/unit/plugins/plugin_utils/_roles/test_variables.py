@@ -46,7 +46,8 @@ def test_a_hostile_name_is_shown_as_data():
     assert unknown({"npu1": {"tls_\x1b[31m\n": 1}})[0].message == "tls_?[31m? is not a variable of the collection"
 
 
-@pytest.mark.parametrize("name", ["bring_up_look", "check_fabric_verdict", "rank_table_rack", "retest_pairs", "hccn_hosts", "hccn_check_fabric", "hccn_report"])
+@pytest.mark.parametrize("name", ["bring_up_probe", "check_fabric_verdict", "rank_table_rack", "retest_pairs", "hccn_hosts", "hccn_check_fabric",
+                                  "hccn_report"])
 def test_known_names_are_accepted(name):
     assert unknown({"npu1": {name: 1}}) == []
 

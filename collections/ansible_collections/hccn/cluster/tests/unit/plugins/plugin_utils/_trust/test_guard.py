@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from ansible.errors import AnsibleActionFail
+from ansible.errors import AnsibleActionFail, AnsibleFilterError
 from ansible.release import __version__ as ansible_version
+from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import InputError
 from ansible_collections.hccn.cluster.plugins.plugin_utils._trust import core_release, guard
 
 PLUGINS = Path(guard.__file__).parents[2]
@@ -76,6 +77,14 @@ def test_an_action_that_calls_a_host_cleans_the_answer(name):
     module = importlib.import_module(NAME % ("action", name))
     calls = re.search("_execute_module|_execute_remote_stat|NormalAction", Path(module.__file__).read_text())
     assert calls is None or "CleanAnswers" in [base.__name__ for base in module.ActionModule.__mro__]
+
+
+def test_an_input_error_names_the_filter():
+    def run():
+        raise InputError("x is 1", "give 2")
+
+    with pytest.raises(AnsibleFilterError, match=r"^f: x is 1 \(give 2\)$"):
+        guard.filters({"f": run})["f"]()
 
 
 def test_the_result_of_a_plugin_is_marked():
