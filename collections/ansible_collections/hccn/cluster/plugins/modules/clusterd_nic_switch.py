@@ -106,6 +106,8 @@ notes:
 seealso:
   - module: hccn.cluster.clusterd_job_info
   - module: hccn.cluster.device_info
+  - plugin: hccn.cluster.clusterd_code
+    plugin_type: lookup
 """
 
 EXAMPLES = r"""
@@ -165,10 +167,10 @@ code:
   type: int
   sample: 0
 code_explained:
-  description: Explanation of the code, with C(name), C(meaning), C(retryable) and C(hint).
+  description: Explanation of the code, as returned by P(hccn.cluster.clusterd_code#lookup).
   returned: if ClusterD answered
   type: dict
-  sample: {name: OK, meaning: accepted, retryable: false}
+  sample: {code: 0, name: OK, meaning: accepted, retryable: false, documented: true}
 info:
   description: Text that ClusterD returned with the code.
   returned: if ClusterD answered
