@@ -245,6 +245,28 @@ def test_rank_table_of_a_job_is_written_to_all_hosts(site: Site) -> None:
     assert [found["server_list"] for found in written] == [[server_of]] * 2
 
 
+def test_table_of_one_group_is_written_unless_its_reader_is_named(site: Site) -> None:
+    """The documentation of ClusterD shows one group of instances; MindIE-Motor accepts 2 to 98 groups."""
+    device = {"device_id": "0", "device_ip": "192.168.1.1", "device_logical_id": "0", "rank_id": "0"}
+    table = {"version": "1.0", "status": "completed", "server_group_list": [
+        {"group_id": "2", "deploy_server": "0", "server_count": "1", "server_list": [
+            {"server_id": "192.0.2.1", "server_ip": "10.1.0.1", "device": [device]}]}]}
+    site.clusterd.world.jobs["uid-a"].table = json.dumps(table)
+    variables = {"hccn_clusterd": {"server": site.clusterd.address}, "rank_table_job": {"source": "grpc", "job_id": "uid-a", "confirm": True, "wait_s": 20},
+                 "rank_table_source": "clusterd", "rank_table_format": "global", "rank_table_path": "{{ hccn_conf | dirname }}/one.json"}
+    paths = [site.folder / name / "etc/one.json" for name in HOSTS]
+
+    code, said = site.play("rank_table", rank_table_readers=["mindie_motor"], **variables)
+    assert code != 0
+    assert "the number of groups is 1: MindIE-Motor accepts 2 to 98 (rule group_count), and 1 more problem" in said
+    assert not any(path.exists() for path in paths)
+
+    code, said = site.play("rank_table", **variables)
+    assert code == 0, said
+    assert "Rank table: 1 servers, 1 ranks" in said
+    assert [json.loads(path.read_text()) for path in paths] == [table] * 2
+
+
 def test_rank_table_over_mutual_tls(nodes: Path, authority: Authority, no_proxy: None) -> None:
     server_of = {"server_id": "192.0.2.1", "server_ip": "10.1.0.1", "device": [
         {"device_id": "0", "device_ip": "192.168.1.1", "device_logical_id": "0", "rank_id": "0"}]}
