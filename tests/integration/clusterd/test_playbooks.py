@@ -43,6 +43,14 @@ def pod_group(job: str, recovery: str = "on") -> Object:
                          "ownerReferences": [{"uid": f"uid-{job}", "controller": True}]}, "status": {"phase": "Running"}}
 
 
+def pod(job: str, number: int = 0, **variables: str) -> Object:
+    env = {"PROCESS_RECOVER": "on", "MS_ENABLE_TFT": "{TTP:1}", "TASKD_PROCESS_ENABLE": "on", **variables}
+    container = {"name": "ascend", "env": [{"name": name, "value": value} for name, value in env.items()], "ports": [{"containerPort": 9601}],
+                 "args": ["export MS_ENABLE_TFT='{TTP:1,TSP:1}'\nbash train_start.sh"]}
+    return {"metadata": {"name": f"{job}-{number}", "namespace": "train", "labels": {}, "ownerReferences": [{"uid": f"uid-{job}", "controller": True}]},
+            "spec": {"containers": [container]}, "status": {"phase": "Running"}}
+
+
 class Site(NamedTuple):
     folder: Path
     clusterd: ClusterD
@@ -57,7 +65,7 @@ class Site(NamedTuple):
         common = {"hccn_clusterd": {"server": self.clusterd.address}, "nic_switch_job_id": "uid-a", "nic_switch_direction": "failover",
                   "nic_switch_topology": LEAF, "hccn_kubernetes": {"kubeconfig": self.api.kubeconfig()},
                   "nic_switch_nics": [{"node": "node-1", "leaf": "leaf-1"}]}
-        return self.play("nic_switch", *arguments, **common, **variables)
+        return self.play("nic_switch", *arguments, **{**common, **variables})
 
     def upgrade(self, *arguments: str, **variables: Any) -> tuple[int, str]:
         common = {"hccn_clusterd": {"server": self.clusterd.address}, "switch_upgrade_leaf": "leaf-1", "switch_upgrade_topology": LEAF,
@@ -76,33 +84,44 @@ class Site(NamedTuple):
         return sent
 
 
-@pytest.fixture(scope="module")
-def nodes(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("site")
+def cluster(folder: Path, products: dict[str, str]) -> Path:
+    """Make simulated hosts, of the products by name, and their inventory."""
     lines = ["[npu]"]
-    for name in HOSTS:
-        root = node(folder / name, "--product", "A3", devices=16)
+    for name, product in products.items():
+        root = node(folder / name, "--product", product, devices=16 if product == "A3" else 8)
         lines.append(" ".join([name, *(f"{option}={value}" for option, value in tools(root).items())]))
     lines += ["[npu:vars]", "ansible_connection=local", f"ansible_python_interpreter={sys.executable}", ""]
     (folder / "hosts").write_text("\n".join(lines))
     return folder
 
 
+@pytest.fixture(scope="module")
+def nodes(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return cluster(tmp_path_factory.mktemp("site"), dict.fromkeys(HOSTS, "A3"))
+
+
 @pytest.fixture
-def site(nodes: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
-    for name in ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"):
-        monkeypatch.delenv(name, raising=False)
+def site(nodes: Path, no_proxy: None) -> Iterator[Site]:
+    with served(nodes) as made:
+        yield made
+
+
+@contextlib.contextmanager
+def served(nodes: Path) -> Iterator[Site]:
+    """Yield a site with jobs on both hosts."""
     devices = {name: [str(device) for device in range(16)] for name in HOSTS}
     world = World(tuple(Job(f"uid-{name}", devices) for name in "abc"), Times(switch=0.05))
     objects = {"configmaps": [summary("a", server("node-1", *range(16))), summary("b", server("node-2", *range(0, 16, 2))),
                               summary("c", server("node-2", 1, 3)), summary("d", server("node-1", 0), status="complete")],
-               "podgroups": [pod_group("a"), pod_group("b"), pod_group("c")]}
+               "podgroups": [pod_group("a"), pod_group("b"), pod_group("c")], "pods": [pod("a"), pod("a", 1), pod("b"), pod("c")]}
     made = Site(nodes, ClusterD(world), Api(nodes, objects))
-    yield made
-    made.clusterd.close()
-    made.api.close()
-    (nodes / ".hccn.cluster/switch_upgrade.json").unlink(missing_ok=True)
-    assert made.clusterd.forbidden == []
+    try:
+        yield made
+        assert made.clusterd.forbidden == []
+    finally:
+        made.clusterd.close()
+        made.api.close()
+        (nodes / ".hccn.cluster/switch_upgrade.json").unlink(missing_ok=True)
 
 
 @pytest.mark.smoke("nic_switch")
@@ -111,7 +130,9 @@ def test_nic_switch_validates_before_it_switches(site: Site) -> None:
     assert code == 0, said
     assert 'Would be sent: {"node-1": {"dev": ["0", "8", "2", "10", "4", "12", "6", "14"], "op": [true, true, true, true, true, true, true, true]}}' in said
     assert "process-level recovery is on (PodGroup train/a-pg)" in said
-    assert "Not checked: training iterates normally" in said and "TASKD_PROCESS_ENABLE=on" in said
+    assert ("2 of 2 pods of the job are running; TASKD_PROCESS_ENABLE is on in the specs of 2 pods; MindIO is enabled in the specs of 2 pods "
+            "(MS_ENABLE_TFT with TSP:1); port 9601 of TaskD is declared in the specs of 2 pods. Not checked: training iterates normally") in said
+    assert said.split("Not checked: ")[1].count("TASKD_PROCESS_ENABLE") == 0
     assert site.clusterd.calls == []
 
     set_state(site.folder / "node-1", "14.link=0")
@@ -127,6 +148,36 @@ def test_nic_switch_validates_before_it_switches(site: Site) -> None:
     assert code == 0, said
     assert "failover of job uid-a: finished" in said
     assert site.clusterd.calls == [(SWITCH, {"jobID": "uid-a", "nicOps": {"node-1": {"dev": ALL, "op": [True] * 8}}}), (RESULT, {"jobID": "uid-a"})]
+
+
+def test_taskd_that_is_off_in_a_pod_refuses_the_job(site: Site) -> None:
+    site.api.objects["pods"][1] = pod("a", 1, TASKD_PROCESS_ENABLE="off")
+    code, said = site.nic_switch(nic_switch_confirm=True)
+    assert code != 0
+    assert "nothing was switched: TASKD_PROCESS_ENABLE is 'off' in the spec of the pod train/a-1: TaskD does not take part in a switch" in said
+    assert site.clusterd.calls == []
+
+
+def test_jobs_on_other_products_are_refused(tmp_path: Path, no_proxy: None) -> None:
+    """A failed switch can end the job, so ClusterD is not asked."""
+    with served(cluster(tmp_path, {"node-1": "A3", "node-2": "A2"})) as site:
+        refused = "node node-2 has NPUs of the product A2 according to npu-smi: ClusterD switches the links of A3 only"
+        code, said = site.nic_switch(nic_switch_job_id="uid-b", nic_switch_nics=[{"node": "node-2", "devices": [0]}], nic_switch_confirm=True)
+        assert code != 0
+        assert f"nothing was switched: {refused}" in said
+        assert site.clusterd.calls == []
+
+        code, said = site.upgrade()
+        assert code != 0
+        assert f"Nothing was switched: b: nothing was switched: {refused} (exclude this node)" in said
+        assert (site.switched(), site.state) == ([], None)
+
+        hosts = tmp_path / "hosts"
+        hosts.write_text(hosts.read_text().replace("node-1 ", "node-1 validate_product=A2 "))
+        code, said = site.nic_switch(nic_switch_confirm=True)
+        assert code != 0
+        assert "nothing was switched: node node-1 has NPUs of the product A2 according to the inventory: ClusterD switches the links of A3 only" in said
+        assert site.clusterd.calls == []
 
 
 def test_switch_upgrade_failover_and_switchback(site: Site) -> None:
