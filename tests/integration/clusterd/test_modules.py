@@ -89,7 +89,8 @@ def test_all_modules(tmp_path: Path, clusterd: Start) -> None:
     assert (switched["status"], switched["code"], switched["result"]) == ("finished", 0, "switch nic finish")
     assert switched["request"] == {"jobID": "uid-a", "nicOps": {"node-1": {"dev": ["0", "8"], "op": [True, True]}}}
     assert switched["unchecked"][:3] == [
-        "the product of node node-1 is A3: neither nodes nor products has it", "the links of NPU 0, 8 on node node-1: nodes has no result of device_info for it",
+        "the product of node node-1 is A3: neither nodes nor products has it",
+        "the links of NPU 0, 8 on node node-1: nodes has no result of device_info for it",
         "process-level recovery of the job: no PodGroup belongs to uid-a"]
     assert one.paths().count("/Recover/SwitchNicTrack") == 1
     assert {request.split()[0] for request in api.requests} == {"GET"}
