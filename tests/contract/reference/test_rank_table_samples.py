@@ -49,9 +49,9 @@ EXPECTED: dict[str, tuple[str, str, dict[str, str]]] = {
     "motor_global_rank_table_cross_node_a3.json": ("global", "mindie_motor", {"super_pods": "warning"}),
     # Placeholders and one group of three.
     "clusterd_global_ranktable_v1.0_doc.json": ("global", "mindie_motor", {
-        "group_list": "error", "roles": "error", "server_addresses": "error", "device_values": "error", "device_ip": "error"}),
+        "group_count": "error", "coordinator_group": "error", "server_addresses": "error", "device_values": "error", "device_ip": "error"}),
     "clusterd_global_ranktable_v1.2_doc.json": ("global", "mindie_motor", {
-        "group_list": "error", "roles": "error", "server_addresses": "error", "device_values": "error", "device_ip": "error"}),
+        "group_count": "error", "coordinator_group": "error", "server_addresses": "error", "device_values": "error", "device_ip": "error"}),
     "vllm_ascend_pd_ranktable_ut.json": ("vllm_pd", "vllm", {"device_lists": "error"}),
     "hixl_local_comm_res_v1.3_L109.json": ("local_comm_res", "hixl", {}),
     "hixl_local_comm_res_v1.3_L117.json": ("local_comm_res", "hixl", {}),
@@ -120,6 +120,17 @@ def test_unsupported_format_is_one_problem() -> None:
         shape = EXPECTED[name][0]
         others = [reader for reader, taken in checks.RULES.items() if shape and shape not in taken]
         assert [(problem.reader, problem.rule) for problem in checks.check_text(content, others)] == [(reader, "format") for reader in others], name
+
+
+@pytest.mark.parametrize("version", ["1.0", "1.2"])
+def test_global_table_of_the_manual_has_only_warnings_unless_its_reader_is_named(version: str) -> None:
+    """The manual shows one group of instances. Its placeholders are filled in."""
+    text = shared(f"{FOLDER}/clusterd_global_ranktable_v{version}_doc.json").read_text()
+    for placeholder, value in (("xx.xx.xx.xx", "192.0.2.1"), ("xxxxx", "37748736"), ('"x"', '"0"')):
+        text = text.replace(placeholder, value)
+    found = {named: [(problem.rule, problem.severity) for problem in checks.check(document.parse(text), ["mindie_motor"], named=named)]
+             for named in (False, True)}
+    assert found == {False: [("group_count", "warning"), ("coordinator_group", "warning")], True: [("group_count", "error"), ("coordinator_group", "error")]}
 
 
 @pytest.mark.parametrize(("name", "products"), [

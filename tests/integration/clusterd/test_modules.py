@@ -48,6 +48,8 @@ def test_all_modules(tmp_path: Path, clusterd: Start) -> None:
     one = clusterd(World((Job("uid-a", {"node-1": ["0", "8"]}), Job("mindie-1", table=json.dumps(table))), Times(first_push=0.05, switch=0.05)))
     server = {"server": one.address, "timeout": 10}
     nics = {**server, **reached, "job_id": "uid-a", "direction": "failover", "nics": [{"node": "node-1", "qdd": "QDD8"}], "topology": LEAF}
+    (tmp_path / "packages/mindx_elastic").mkdir(parents=True)
+    (tmp_path / "packages/mindx_elastic/__init__.py").write_text("raise SystemExit\n__version__ = '7.0.RC1'\n")
     calls: dict[str, tuple[str, dict[str, Any]]] = {
         "from_config_maps": ("clusterd_rank_table_info", {**reached, "job_id": "mindie-1"}),
         "no_such_job": ("clusterd_rank_table_info", {**reached, "job_name": "none"}),
@@ -61,11 +63,12 @@ def test_all_modules(tmp_path: Path, clusterd: Start) -> None:
         "switch_without_confirm": ("clusterd_nic_switch", nics),
         "switch": ("clusterd_nic_switch", {**nics, "confirm": True}),
         "switch_of_nothing": ("clusterd_nic_switch", {**nics, "nics": [], "confirm": True}),
-        "agent": ("elastic_agent_info", {"paths": [str(tmp_path)]}),
+        "agent": ("elastic_agent_info", {"paths": [str(tmp_path / "packages")]}),
         "written": ("rank_table", {"tables": ["{{ from_config_maps.rank_table }}"], "format": "global", "path": str(tmp_path / "global.json")}),
     }
     tasks = [once(name, PREFIX + module, options) for name, (module, options) in calls.items()]
-    code, output, kept = play(tmp_path, {"n1": {}}, [*tasks, keep(tmp_path, *calls)])
+    explained = once("explained", "ansible.builtin.debug", {"msg": "{{ query('hccn.cluster.clusterd_code', switch.code, 'ProcessRescheduleOff') }}"})
+    code, output, kept = play(tmp_path, {"n1": {}}, [*tasks, explained, keep(tmp_path, *calls, "explained")])
     api.close()
     assert code == 0, output
     assert {name: (kept[name]["failed"], kept[name]["changed"]) for name in calls if kept[name]["failed"] or kept[name]["changed"]} == {
@@ -78,11 +81,17 @@ def test_all_modules(tmp_path: Path, clusterd: Start) -> None:
     assert [kept[name]["error"]["code"] for name in ("no_such_job", "without_confirm", "silent")] == ["no_rank_table", "invalid_input", "silent"]
     assert [(job["job_id"], job["nics"]) for job in kept["jobs"]["jobs"]] == [("uid-a", [{"node": "node-1", "devices": [0, 8]}])]
     assert [job["job_id"] for job in kept["jobs_over_grpc"]["jobs"]] == ["uid-a", "mindie-1"]
-    assert kept["faults"]["faults"] == [] and kept["agent"]["packages"] == []
+    assert kept["faults"]["faults"] == []
+    assert kept["agent"]["packages"] == [{"path": str(tmp_path / "packages/mindx_elastic"), "version": "7.0.RC1", "retired": True}]
+    assert kept["explained"]["msg"][0] == kept["switch"]["code_explained"]
+    assert [(entry["code"], entry["meaning"]) for entry in kept["explained"]["msg"]] == [(0, "accepted"), (403, "process-level recovery is off")]
     switched = kept["switch"]
     assert (switched["status"], switched["code"], switched["result"]) == ("finished", 0, "switch nic finish")
     assert switched["request"] == {"jobID": "uid-a", "nicOps": {"node-1": {"dev": ["0", "8"], "op": [True, True]}}}
-    assert switched["unchecked"][1] == "process-level recovery of the job: no PodGroup belongs to uid-a"
+    assert switched["unchecked"][:3] == [
+        "the product of node node-1 is A3: neither nodes nor products has it",
+        "the links of NPU 0, 8 on node node-1: nodes has no result of device_info for it",
+        "process-level recovery of the job: no PodGroup belongs to uid-a"]
     assert one.paths().count("/Recover/SwitchNicTrack") == 1
     assert {request.split()[0] for request in api.requests} == {"GET"}
 

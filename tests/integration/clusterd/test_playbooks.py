@@ -42,6 +42,14 @@ def pod_group(job: str, recovery: str = "on") -> Object:
                          "ownerReferences": [{"uid": f"uid-{job}", "controller": True}]}, "status": {"phase": "Running"}}
 
 
+def pod(job: str, number: int = 0, **variables: str) -> Object:
+    env = {"PROCESS_RECOVER": "on", "MS_ENABLE_TFT": "{TTP:1}", "TASKD_PROCESS_ENABLE": "on", **variables}
+    container = {"name": "ascend", "env": [{"name": name, "value": value} for name, value in env.items()], "ports": [{"containerPort": 9601}],
+                 "args": ["export MS_ENABLE_TFT='{TTP:1,TSP:1}'\nbash train_start.sh"]}
+    return {"metadata": {"name": f"{job}-{number}", "namespace": "train", "labels": {}, "ownerReferences": [{"uid": f"uid-{job}", "controller": True}]},
+            "spec": {"containers": [container]}, "status": {"phase": "Running"}}
+
+
 class Site(NamedTuple):
     folder: Path
     clusterd: ClusterD
@@ -56,7 +64,7 @@ class Site(NamedTuple):
         common = {"hccn_clusterd": {"server": self.clusterd.address}, "nic_switch_job_id": "uid-a", "nic_switch_direction": "failover",
                   "nic_switch_topology": LEAF, "hccn_kubernetes": {"kubeconfig": self.api.kubeconfig()},
                   "nic_switch_nics": [{"node": "node-1", "leaf": "leaf-1"}]}
-        return self.play("nic_switch", *arguments, **common, **variables)
+        return self.play("nic_switch", *arguments, **{**common, **variables})
 
     def upgrade(self, *arguments: str, **variables: Any) -> tuple[int, str]:
         common = {"hccn_clusterd": {"server": self.clusterd.address}, "switch_upgrade_leaf": "leaf-1", "switch_upgrade_topology": LEAF,
@@ -75,28 +83,39 @@ class Site(NamedTuple):
         return sent
 
 
-@pytest.fixture(scope="module")
-def nodes(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("site")
-    write_inventory(folder, {name: tools(node(folder / name, "--product", "A3", devices=16)) for name in HOSTS})
+def cluster(folder: Path, products: dict[str, str]) -> Path:
+    """Make simulated hosts, of the products by name, and their inventory."""
+    write_inventory(folder, {name: tools(node(folder / name, "--product", product, devices=16 if product == "A3" else 8)) for name, product in products.items()})
     return folder
 
 
+@pytest.fixture(scope="module")
+def nodes(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return cluster(tmp_path_factory.mktemp("site"), dict.fromkeys(HOSTS, "A3"))
+
+
 @pytest.fixture
-def site(nodes: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
-    for name in ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"):
-        monkeypatch.delenv(name, raising=False)
+def site(nodes: Path, no_proxy: None) -> Iterator[Site]:
+    with served(nodes) as made:
+        yield made
+
+
+@contextlib.contextmanager
+def served(nodes: Path) -> Iterator[Site]:
+    """Yield a site with jobs on both hosts."""
     devices = {name: [str(device) for device in range(16)] for name in HOSTS}
     world = World(tuple(Job(f"uid-{name}", devices) for name in "abc"), Times(switch=0.05))
     objects = {"configmaps": [summary("a", server("node-1", *range(16))), summary("b", server("node-2", *range(0, 16, 2))),
                               summary("c", server("node-2", 1, 3)), summary("d", server("node-1", 0), status="complete")],
-               "podgroups": [pod_group("a"), pod_group("b"), pod_group("c")]}
+               "podgroups": [pod_group("a"), pod_group("b"), pod_group("c")], "pods": [pod("a"), pod("a", 1), pod("b"), pod("c")]}
     made = Site(nodes, ClusterD(world), Api(nodes, objects))
-    yield made
-    made.clusterd.close()
-    made.api.close()
-    (nodes / ".hccn.cluster/switch_upgrade.json").unlink(missing_ok=True)
-    assert made.clusterd.forbidden == []
+    try:
+        yield made
+        assert made.clusterd.forbidden == []
+    finally:
+        made.clusterd.close()
+        made.api.close()
+        (nodes / ".hccn.cluster/switch_upgrade.json").unlink(missing_ok=True)
 
 
 @pytest.mark.smoke("nic_switch")
@@ -105,7 +124,9 @@ def test_nic_switch_validates_before_it_switches(site: Site) -> None:
     assert code == 0, output
     assert 'Would be sent: {"node-1": {"dev": ["0", "8", "2", "10", "4", "12", "6", "14"], "op": [true, true, true, true, true, true, true, true]}}' in output
     assert "process-level recovery is on (PodGroup train/a-pg)" in output
-    assert "Not checked: training iterates normally" in output and "TASKD_PROCESS_ENABLE=on" in output
+    assert ("2 of 2 pods of the job are running; TASKD_PROCESS_ENABLE is on in the specs of 2 pods; MindIO is enabled in the specs of 2 pods "
+            "(MS_ENABLE_TFT with TSP:1); port 9601 of TaskD is declared in the specs of 2 pods. Not checked: training iterates normally") in output
+    assert output.split("Not checked: ")[1].count("TASKD_PROCESS_ENABLE") == 0
     assert site.clusterd.calls == []
 
     set_state(site.folder / "node-1", "14.link=0")
@@ -121,6 +142,36 @@ def test_nic_switch_validates_before_it_switches(site: Site) -> None:
     assert code == 0, output
     assert "failover of job uid-a: finished" in output
     assert site.clusterd.calls == [(SWITCH, {"jobID": "uid-a", "nicOps": {"node-1": {"dev": ALL, "op": [True] * 8}}}), (RESULT, {"jobID": "uid-a"})]
+
+
+def test_taskd_that_is_off_in_a_pod_refuses_the_job(site: Site) -> None:
+    site.api.objects["pods"][1] = pod("a", 1, TASKD_PROCESS_ENABLE="off")
+    code, said = site.nic_switch(nic_switch_confirm=True)
+    assert code != 0
+    assert "nothing was switched: TASKD_PROCESS_ENABLE is 'off' in the spec of the pod train/a-1: TaskD does not take part in a switch" in said
+    assert site.clusterd.calls == []
+
+
+def test_jobs_on_other_products_are_refused(tmp_path: Path, no_proxy: None) -> None:
+    """A failed switch can end the job, so ClusterD is not asked."""
+    with served(cluster(tmp_path, {"node-1": "A3", "node-2": "A2"})) as site:
+        refused = "node node-2 has NPUs of the product A2 according to npu-smi: ClusterD switches the links of A3 only"
+        code, said = site.nic_switch(nic_switch_job_id="uid-b", nic_switch_nics=[{"node": "node-2", "devices": [0]}], nic_switch_confirm=True)
+        assert code != 0
+        assert f"nothing was switched: {refused}" in said
+        assert site.clusterd.calls == []
+
+        code, said = site.upgrade()
+        assert code != 0
+        assert f"Nothing was switched: b: nothing was switched: {refused} (exclude this node)" in said
+        assert (site.switched(), site.state) == ([], None)
+
+        hosts = tmp_path / "hosts"
+        hosts.write_text(hosts.read_text().replace("node-1 ", "node-1 validate_product=A2 "))
+        code, said = site.nic_switch(nic_switch_confirm=True)
+        assert code != 0
+        assert "nothing was switched: node node-1 has NPUs of the product A2 according to the inventory: ClusterD switches the links of A3 only" in said
+        assert site.clusterd.calls == []
 
 
 def test_switch_upgrade_failover_and_switchback(site: Site) -> None:
@@ -238,6 +289,28 @@ def test_rank_table_of_a_job_is_written_to_all_hosts(site: Site) -> None:
     assert "Rank table: 1 servers, 1 ranks" in output
     written = [json.loads((site.folder / name / "etc/hccl.json").read_text()) for name in HOSTS]
     assert [found["server_list"] for found in written] == [[server_of]] * 2
+
+
+def test_table_of_one_group_is_written_unless_its_reader_is_named(site: Site) -> None:
+    """The documentation of ClusterD shows one group of instances; MindIE-Motor accepts 2 to 98 groups."""
+    device = {"device_id": "0", "device_ip": "192.168.1.1", "device_logical_id": "0", "rank_id": "0"}
+    table = {"version": "1.0", "status": "completed", "server_group_list": [
+        {"group_id": "2", "deploy_server": "0", "server_count": "1", "server_list": [
+            {"server_id": "192.0.2.1", "server_ip": "10.1.0.1", "device": [device]}]}]}
+    site.clusterd.world.jobs["uid-a"].table = json.dumps(table)
+    variables = {"hccn_clusterd": {"server": site.clusterd.address}, "rank_table_job": {"source": "grpc", "job_id": "uid-a", "confirm": True, "wait_s": 20},
+                 "rank_table_source": "clusterd", "rank_table_format": "global", "rank_table_path": "{{ hccn_conf | dirname }}/one.json"}
+    paths = [site.folder / name / "etc/one.json" for name in HOSTS]
+
+    code, said = site.play("rank_table", rank_table_readers=["mindie_motor"], **variables)
+    assert code != 0
+    assert "the number of groups is 1: MindIE-Motor accepts 2 to 98 (rule group_count), and 1 more problem" in said
+    assert not any(path.exists() for path in paths)
+
+    code, said = site.play("rank_table", **variables)
+    assert code == 0, said
+    assert "Rank table: 1 servers, 1 ranks" in said
+    assert [json.loads(path.read_text()) for path in paths] == [table] * 2
 
 
 def test_rank_table_over_mutual_tls(nodes: Path, authority: Authority, no_proxy: None) -> None:

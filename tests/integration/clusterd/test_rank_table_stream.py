@@ -193,7 +193,7 @@ def test_two_subscribers_share_the_messages(clusterd: Start) -> None:
 
 
 PARAMS = {"source": "grpc", "tls": False, "ca_cert": None, "client_cert": None, "client_key": None, "server_name": None, "timeout": 5, "job_id": "job-1",
-          "role": "hccn.cluster", "confirm": True, "wait": 8, "settle": 0, "fail_on": "error"}
+          "role": "hccn.cluster", "confirm": True, "wait": 8, "settle": 0, "fail_on": "error", "readers": None}
 
 
 def test_table_is_validated(clusterd: Start) -> None:
@@ -204,6 +204,16 @@ def test_table_is_validated(clusterd: Start) -> None:
     assert [(problem["reader"], problem["message"]) for problem in result["problems"]] == [
         ("mindie_motor", "server_ip '10.1.0.9' is also used by server_group_list[1].server_list[0]")]
     assert result["rank_table"] == json.loads(FIRST)
+
+
+@pytest.mark.parametrize(("readers", "severities"), [(None, ["warning", "warning"]), (["mindie_motor"], ["error", "error"]), ([], []), (["hccl"], ["error"])])
+def test_table_of_one_group_is_refused_only_by_named_readers(clusterd: Start, readers: list[str] | None, severities: list[str]) -> None:
+    """The documentation of ClusterD shows one group of instances, without coordinators and controllers."""
+    text = json.dumps({"version": "1.0", "status": "completed", "server_group_list": [instance("2", "192.168.1.1")]})
+    result = rank_table_info.read({**PARAMS, "readers": readers, "server": clusterd(world(text=text)).address}, check_mode=False)
+    assert [problem["severity"] for problem in result["problems"]] == severities
+    assert result.get("failed", False) is ("error" in severities)
+    assert result["rank_table"] == json.loads(text)
 
 
 def test_check_mode_reads_files_and_sends_no_request(clusterd: Start, tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ author:
   - The hccn.cluster authors (@hccn-cluster)
 description:
   - Requests ClusterD to fail the network links of NPUs of a training job over to the backup leaf, or to switch them back, while the job is training
-    (C(SwitchNicTrack)), and waits for the result. For Atlas A3 training servers.
+    (C(SwitchNicTrack)), and waits for the result. Only A3 (Atlas A3 training servers) has such links; nodes with other products are refused.
   - A failed switch can end the training job, and every switch saves a checkpoint. So O(confirm) is needed, no request is sent twice, and all preconditions
     that are visible from outside of the job are checked first.
   - The answer of ClusterD only means that the request was accepted. The result is a message of another stream, for which this module waits.
@@ -91,9 +91,15 @@ options:
         prevents the switch, and so does a failed result or the result of a lost host.
     type: dict
     default: {}
+  products:
+    description:
+      - The products that the inventory declares, as a dictionary by name of the node in Kubernetes. A product other than V(A3) prevents the switch.
+      - If O(nodes) has the result of a node without RV(hccn.cluster.device_info#module:product), since C(npu-smi) does not report it, this option must have it.
+    type: dict
+    default: {}
   namespace:
     description:
-      - Namespace of the PodGroup of the job. By default all namespaces are searched.
+      - Namespace of the PodGroup and the pods of the job. By default all namespaces are searched.
     type: str
   wait:
     description:
@@ -102,10 +108,15 @@ options:
     default: 930
 notes:
   - The module only calls C(SwitchNicTrack) and C(SubscribeSwitchNicSignal), and no method for the training process.
+  - The specs of the job's pods are searched for C(TASKD_PROCESS_ENABLE), C(PROCESS_RECOVER), the settings that start MindIO (C(MS_ENABLE_TFT),
+    C(HIGH_AVAILABILITY), C(--enable-high-availability)), and the port of TaskD. A spec with C(TASKD_PROCESS_ENABLE=off) or C(PROCESS_RECOVER=off) prevents the
+    switch. What the specs do not set, the start script of the training may set, so it is in RV(unchecked). The account needs the right to list pods.
   - RV(unchecked) lists preconditions that are not visible from outside of the job.
 seealso:
   - module: hccn.cluster.clusterd_job_info
   - module: hccn.cluster.device_info
+  - plugin: hccn.cluster.clusterd_code
+    plugin_type: lookup
 """
 
 EXAMPLES = r"""
@@ -165,10 +176,10 @@ code:
   type: int
   sample: 0
 code_explained:
-  description: Explanation of the code, with C(name), C(meaning), C(retryable) and C(hint).
+  description: Explanation of the code, as returned by P(hccn.cluster.clusterd_code#lookup).
   returned: if ClusterD answered
   type: dict
-  sample: {name: OK, meaning: accepted, retryable: false}
+  sample: {code: 0, name: OK, meaning: accepted, retryable: false, documented: true}
 info:
   description: Text that ClusterD returned with the code.
   returned: if ClusterD answered
@@ -184,13 +195,13 @@ checked:
   returned: if the options are valid
   type: list
   elements: str
-  sample: ["the links of NPU 0, 8 on node node-1 are up", "process-level recovery is on (PodGroup train/llama)"]
+  sample: ["node node-1 has NPUs of the product A3", "the links of NPU 0, 8 on node node-1 are up", "process-level recovery is on (PodGroup train/llama)"]
 unchecked:
   description: Preconditions that are not visible from outside of the job, or could not be read.
   returned: if the options are valid
   type: list
   elements: str
-  sample: ["the framework started MindIO when it was initialised"]
+  sample: ["training iterates normally (past its first iterations, not saving a checkpoint)"]
 problems:
   description: Preconditions that are not met, with C(rule), C(severity), C(host), C(device), C(where), C(message) and C(hint).
   returned: if the options are valid
@@ -228,6 +239,7 @@ def main() -> None:
             topology=options.topology_option(),
             confirm={"type": "bool", "default": False},
             nodes={"type": "dict", "default": {}},
+            products={"type": "dict", "default": {}},
             wait={"type": "int", "default": 930},
             **options.kubernetes_options()
         ),

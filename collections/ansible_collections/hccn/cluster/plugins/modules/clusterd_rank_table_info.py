@@ -14,8 +14,8 @@ version_added: 1.0.0
 author:
   - The hccn.cluster authors (@hccn-cluster)
 description:
-  - Reads the rank table that Ascend Operator wrote for a job, or the global rank table of all instances of a MindIE job, and checks it with the rules of
-    M(hccn.cluster.rank_table_check).
+  - Reads the rank table that Ascend Operator wrote for a job, or the global rank table of all instances of a MindIE job, and checks it with the rules of its
+    O(readers).
   - By default the module reads the ConfigMaps C(rings-config-*) and assembles the global table as ClusterD does. This does not affect other clients.
   - With O(source=grpc), it reads the table from ClusterD. ClusterD has one subscriber for each job. Registering ends the stream of the present subscriber
     without an error, which is usually the controller of the job. So O(confirm) is needed.
@@ -70,6 +70,15 @@ options:
       - Role with which this client identifies itself to ClusterD.
     type: str
     default: hccn.cluster
+  readers:
+    description:
+      - Programs whose rules the table must satisfy, as in O(hccn.cluster.rank_table_check#module:readers). With an empty list, the table is not checked.
+      - By default a global rank table is checked by the rules of V(mindie_motor), and any other table by those of V(hccl). Without V(mindie_motor) in this
+        option, it is only a warning if a global table has fewer than 2 or more than 98 groups, or no group of coordinators. The documentation of ClusterD
+        shows such tables.
+    type: list
+    elements: str
+    choices: [hccl, mindie_llm, mindie_motor, clusterd, vllm, hixl]
   fail_on:
     description:
       - V(error) fails if there is a problem of severity error, V(warning) if there is any problem, V(never) never because of problems.
@@ -89,6 +98,14 @@ EXAMPLES = r"""
   delegate_to: localhost
   run_once: true
   register: table
+
+- name: Fail if MindIE-Motor would refuse the table
+  hccn.cluster.clusterd_rank_table_info:
+    job_id: mindie-prod
+    namespace: mindie
+    readers: [mindie_motor]
+  delegate_to: localhost
+  run_once: true
 
 - name: Write it to all hosts
   hccn.cluster.rank_table:
@@ -172,6 +189,7 @@ from ansible.module_utils.basic import AnsibleModule, missing_required_lib
 
 from ansible_collections.hccn.cluster.plugins.module_utils._clusterd import options, rank_table_info
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import HccnError
+from ansible_collections.hccn.cluster.plugins.module_utils._rank_table import checks
 
 
 def main() -> None:
@@ -185,6 +203,7 @@ def main() -> None:
             confirm={"type": "bool", "default": False},
             wait={"type": "int", "default": 60},
             settle={"type": "int", "default": 0},
+            readers={"type": "list", "elements": "str", "choices": list(checks.READERS)},
             fail_on={"type": "str", "choices": ["error", "warning", "never"], "default": "error"},
             **options.kubernetes_options()
         ),

@@ -14,8 +14,8 @@ version_added: 1.0.0
 author:
   - The hccn.cluster authors (@hccn-cluster)
 description:
-  - Searches for the Python package C(mindx_elastic) (Elastic-Agent, resumable training), and reads its version from the metadata of the package. It is retired
-    and replaced by TaskD.
+  - Searches for the Python package C(mindx_elastic) (Elastic-Agent, resumable training), and reads its version from the metadata of the package, or from
+    C(mindx_elastic.__version__) in its source if there is no metadata. It is retired and replaced by TaskD.
   - Searches for the line C(import mindx_elastic.api) in C(torch/distributed/run.py), which loads the package. If the package was removed but not the line,
     C(torchrun) fails.
   - The module only reads files. It does not import or call Elastic-Agent, whose interfaces are internal, and which patches torch when it is imported.
@@ -50,7 +50,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 packages:
-  description: The packages that were found, with C(path), C(version) (V(null) without metadata) and C(retired), which is always V(true).
+  description: The packages that were found, with C(path), C(version) (V(null) if neither metadata nor source has it) and C(retired), which is always V(true).
   returned: always
   type: list
   elements: dict

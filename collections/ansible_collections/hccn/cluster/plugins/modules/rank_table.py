@@ -180,6 +180,7 @@ options:
     description:
       - Programs whose rules the table must satisfy, as in O(hccn.cluster.rank_table_check#module:readers). The default are the readers of O(format).
       - With an empty list, the table is not checked.
+      - Without V(mindie_motor) in this option, it is only a warning if a global table has fewer than 2 or more than 98 groups, or no group of coordinators.
     type: list
     elements: str
     choices: [hccl, mindie_llm, mindie_motor, clusterd, vllm, hixl]

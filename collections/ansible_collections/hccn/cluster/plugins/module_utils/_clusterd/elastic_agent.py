@@ -21,12 +21,15 @@ PACKAGE = "mindx_elastic"
 TORCH_RUN = os.path.join("torch", "distributed", "run.py")
 _METADATA = re.compile(r"^mindx[-_.]elastic[-.].*\.(?:dist-info|egg-info)$", re.IGNORECASE)
 _VERSION = re.compile(r"^Version:\s*(\S+)", re.MULTILINE)
+_ASSIGNED = re.compile(r"""^__version__\s*(?::\s*str\s*)?=\s*["']([\w.!+-]{1,64})["']""", re.MULTILINE)
+_SOURCES = ("__init__.py", "version.py", "_version.py", "__version__.py")
+"""Files of the package that may assign ``__version__``, the documented interface for the version."""
 _IMPORT = re.compile(r"^\s*(?:import|from)\s+mindx_elastic\b")
 _LIMIT = 1024 * 1024
 
 
 class InstalledPackage(NamedTuple):
-    """``version`` is None for a package without metadata."""
+    """``version`` is None if neither metadata nor a literal ``__version__`` has it."""
 
     path: str
     version: Optional[str]
@@ -49,16 +52,26 @@ def _version(metadata: str) -> Optional[str]:
     return None
 
 
+def _assigned_version(package: str) -> Optional[str]:
+    """Return the literal that the package assigns to ``__version__``, without importing it."""
+    for name in _SOURCES:
+        found = _ASSIGNED.search(_text(os.path.join(package, name)))
+        if found:
+            return found.group(1)
+    return None
+
+
 def installed(folder: str) -> Optional[InstalledPackage]:
     """Return the package in a folder of packages; None if it is not installed there."""
     try:
         names = sorted(os.listdir(folder))
     except OSError:
         return None
+    package = os.path.join(folder, PACKAGE)
     for name in names:
         if _METADATA.match(name):
-            return InstalledPackage(os.path.join(folder, name), _version(os.path.join(folder, name)))
-    return InstalledPackage(os.path.join(folder, PACKAGE), None) if PACKAGE in names else None
+            return InstalledPackage(os.path.join(folder, name), _version(os.path.join(folder, name)) or _assigned_version(package))
+    return InstalledPackage(package, _assigned_version(package)) if PACKAGE in names else None
 
 
 def imports(folder: str) -> Iterator[Dict[str, Any]]:

@@ -123,7 +123,7 @@ def change(params: Mapping[str, Any], check_mode: bool) -> Dict[str, Any]:
     if not params["job_id"]:
         raise InputError("job_id is empty")
     message = request(params["job_id"], nics, params["direction"])
-    prechecks = precheck.run(nics, params["nodes"], lambda: _api(params), params["namespace"] or "", params["job_id"])
+    prechecks = precheck.run(nics, params["nodes"], params["products"], lambda: _api(params), params["namespace"] or "", params["job_id"])
     result: Dict[str, Any] = {"changed": False, "request": message, "checked": prechecks.checked, "unchecked": prechecks.unchecked,
                               "problems": as_dicts(prechecks.problems)}
     if prechecks.problems:

@@ -13,7 +13,7 @@ from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Seq
 
 from .._core.errors import HccnError, ParseError
 from .._core.problems import Problem
-from .._rank_table import checks, config_map, document, global_table
+from .._rank_table import config_map, document, global_table
 from .._rank_table.model import COMPLETED
 from . import kube
 
@@ -140,7 +140,7 @@ def _left_out(found: Sequence[Instance]) -> Iterator[Problem]:
 
 
 def global_of(api: kube.Api, namespace: str, job_id: str, found: Sequence[Instance]) -> Tuple[Dict[str, Any], List[Problem]]:
-    """Return the global table of a MindIE job and its problems. Raises HccnError ``no_rank_table`` if no instance is complete."""
+    """Return the global table of a MindIE job, and what ClusterD would do without or refuse. Raises HccnError ``no_rank_table`` if no instance is complete."""
     problems = list(_left_out(found))
     complete = [one for one in found if one.completed]
     if not complete:
@@ -160,15 +160,14 @@ def global_of(api: kube.Api, namespace: str, job_id: str, found: Sequence[Instan
             " and ".join(versions)), reader="clusterd"))
     table = {"version": _SINGLE_NODE_VERSION if single else str(complete[0].table.get("version", "")), "status": COMPLETED,
              "server_group_list": groups + list(_groups(complete))}
-    return table, problems + checks.check(table, ["mindie_motor"])
+    return table, problems
 
 
-def single_of(found: Sequence[Instance]) -> Tuple[Dict[str, Any], List[Problem]]:
-    """Return the table of a job with one ConfigMap and its problems. Raises HccnError ``no_rank_table`` if it is not complete."""
+def single_of(found: Sequence[Instance]) -> Dict[str, Any]:
+    """Return the table of a job with one ConfigMap. Raises HccnError ``no_rank_table`` if it is not complete."""
     one = found[0]
     if one.problems or not one.completed:
         reason = one.problems[0].message if one.problems else "it is %s" % (one.table.get("status") or "without a status")
         raise HccnError("no_rank_table", "the ConfigMap %s contains no complete table: %s" % (one.name, reason),
                         "wait until the pods of the job are scheduled")
-    table = dict(one.table)
-    return table, checks.check(table, ["hccl"])
+    return dict(one.table)

@@ -13,15 +13,27 @@ from .._rank_table import checks
 from . import options, rank_table_config_maps, rank_table_stream
 from .grpc_channel import Channel
 
+GLOBAL_READER, JOB_READER = "mindie_motor", "hccl"
+"""The readers of a global table and of the table of one job."""
 NOT_QUERIED = "the rank table: ClusterD is not queried in check mode, since that ends the stream of the job's subscriber; use source configmap instead"
+
+
+def _checked(table: Mapping[str, Any], params: Mapping[str, Any]) -> List[Problem]:
+    """Check a table by the readers of the options; without them, by the reader for which it was written."""
+    named = params["readers"] is not None
+    return checks.check(table, params["readers"] if named else [GLOBAL_READER if params["job_id"] else JOB_READER], named=named)
 
 
 def _from_config_maps(params: Mapping[str, Any]) -> Dict[str, Any]:
     api = options.api_of(params)
     namespace = params["namespace"] or api.namespace
     found = rank_table_config_maps.instances(api, namespace, params["job_id"] or "", params["job_name"] or "")
-    table, problems = rank_table_config_maps.global_of(api, namespace, params["job_id"], found) if params["job_id"] else rank_table_config_maps.single_of(found)
-    return {"rank_table": table, "instances": [one.as_dict() for one in found], "problems": problems}
+    problems: List[Problem] = []
+    if params["job_id"]:
+        table, problems = rank_table_config_maps.global_of(api, namespace, params["job_id"], found)
+    else:
+        table = rank_table_config_maps.single_of(found)
+    return {"rank_table": table, "instances": [one.as_dict() for one in found], "problems": problems + _checked(table, params)}
 
 
 def _over_grpc(params: Mapping[str, Any], check_mode: bool) -> Dict[str, Any]:
@@ -36,7 +48,7 @@ def _over_grpc(params: Mapping[str, Any], check_mode: bool) -> Dict[str, Any]:
             return {"messages": [], "received": 0, "preempted": False, "problems": [], "unchecked": [NOT_QUERIED]}
         received = rank_table_stream.subscribe(channel, params["job_id"], params["role"], params["wait"], params["settle"])
     return {"rank_table": received.table, "messages": received.messages, "received": received.received, "preempted": received.preempted,
-            "problems": checks.check(received.table, ["mindie_motor"])}
+            "problems": _checked(received.table, params)}
 
 
 def read(params: Mapping[str, Any], check_mode: bool) -> Dict[str, Any]:

@@ -9,40 +9,53 @@ shares the codes. If the two names of a code differ, the name in the server is u
 
 from __future__ import annotations
 
+import re
 from typing import Dict, Mapping, NamedTuple, Optional
+
+from .._core.errors import InputError
+from .._core.words import beginning
+
+_NUMBER = re.compile(r"-?[0-9]{1,9}$")
+_SHOWN = 60
+"""Characters of an invalid term in its message."""
 
 
 class ServerCode(NamedTuple):
-    """``hint`` says what to do; it is empty if only the message of the server helps."""
+    """``hint`` says what to do; it is empty if only the message of the server helps. ``other_name`` is that of the document or of a second constant in the
+    source. ``documented`` is False for codes that only the source has."""
 
     name: str
     meaning: str
     hint: str = ""
     retryable: bool = False
+    other_name: str = ""
+    documented: bool = True
 
 
 _RECOVERY = "enable process-level recovery for the job (label process-recover-enable of its PodGroup) and restart it"
 _LATER = "try again later"
+_TRAINING_LOG = "see the log of the training process, whose call this code answers"
 
 CODES: Mapping[int, ServerCode] = {
     0: ServerCode("OK", "accepted"),
-    200: ServerCode("SuccessCode", "answered"),
-    201: ServerCode("ExitIsolateRanksCode", "the isolated ranks were ended"),
+    200: ServerCode("SuccessCode", "answered", documented=False),
+    201: ServerCode("ExitIsolateRanksCode", "the isolated ranks were ended", documented=False),
     400: ServerCode("UnRegistry", "the job or client is not registered", "check the id, and whether ClusterD has the job"),
-    401: ServerCode("OrderMix", "the call does not match the state of the state machine"),
+    401: ServerCode("OrderMix", "the call does not match the state of the state machine", _TRAINING_LOG),
     402: ServerCode("JobNotExist", "there is no such job", "the id of a job is the UID of its Kubernetes object"),
-    403: ServerCode("ProcessRecoverEnableOff", "process-level recovery is off (the document calls it ProcessRescheduleOff)", _RECOVERY),
+    403: ServerCode("ProcessRecoverEnableOff", "process-level recovery is off", _RECOVERY, other_name="ProcessRescheduleOff"),
     404: ServerCode("ProcessNotReady", "the training process is not running", "wait until the job is training"),
-    405: ServerCode("RecoverableRetryError", "cleaning the device failed"),
-    406: ServerCode("UnRecoverableRetryError", "stopping the device failed"),
-    407: ServerCode("DumpError", "the dying checkpoint was not saved"),
-    408: ServerCode("UnInit", "the job was not initialised for recovery"),
-    409: ServerCode("InvalidReqParam", "a parameter of the request is invalid"),
-    410: ServerCode("InvalidReqRate", "the rate of requests is invalid"),
-    411: ServerCode("OMIsRunning", "the job is already being switched or recovered", "wait until this has ended and check the job; this call switched nothing"),
-    413: ServerCode("OMParamInvalid", "the request does not fit the job"),
-    429: ServerCode("RateLimitedCode", "too many requests or clients", "wait a second"),
-    499: ServerCode("ClientError", "failed for another reason (UnRecoverTrainError has the same number)"),
+    405: ServerCode("RecoverableRetryError", "cleaning the device failed", _TRAINING_LOG),
+    406: ServerCode("UnRecoverableRetryError", "stopping the device failed", _TRAINING_LOG),
+    407: ServerCode("DumpError", "the dying checkpoint was not saved", "check the free space and the permissions of the folder for checkpoints"),
+    408: ServerCode("UnInit", "the job was not initialised for recovery", "the training process must call Init before Register: " + _TRAINING_LOG),
+    409: ServerCode("InvalidReqParam", "a parameter of the request is invalid", documented=False),
+    410: ServerCode("InvalidReqRate", "the rate of requests is invalid", documented=False),
+    411: ServerCode("OMIsRunning", "the job is already being switched or recovered",
+                    "wait until this has ended and check the job; this call switched nothing", documented=False),
+    413: ServerCode("OMParamInvalid", "the request does not fit the job", documented=False),
+    429: ServerCode("RateLimitedCode", "too many requests or clients", "wait a second", documented=False),
+    499: ServerCode("ClientError", "failed for another reason", other_name="UnRecoverTrainError"),
     500: ServerCode("OutOfMaxServeJobs", "ClusterD already serves 10000 jobs", _LATER, True),
     501: ServerCode("OperateConfigMapError", "a ConfigMap could not be read or written", _LATER, True),
     502: ServerCode("OperatePodGroupError", "the PodGroup could not be read or written", _LATER, True),
@@ -53,23 +66,34 @@ CODES: Mapping[int, ServerCode] = {
     507: ServerCode("WaitReportTimeout", "the training process did not report in time", _LATER, True),
     508: ServerCode("WaitPlatStrategyTimeout", "the platform did not send its strategy in time", _LATER, True),
     509: ServerCode("WriteConfirmFaultOrWaitPlatResultFault", "the platform's fault information is wrong", _LATER, True),
-    510: ServerCode("HCCLRoutingConvergenceFail", "the routes of HCCL did not converge", _LATER, True),
+    510: ServerCode("HCCLRoutingConvergenceFail", "the routes of HCCL did not converge", _LATER, True, documented=False),
     599: ServerCode("ServerInnerError", "internal error of ClusterD", "see the log of ClusterD", True),
 }
+"""The codes, in ascending order."""
 
 OK = 0
 SUCCESS = 200
 
 
 def explain(code: int) -> Dict[str, object]:
-    """Return ``name``, ``meaning``, ``retryable`` and, if there is one, ``hint`` of a code, even if it is unknown."""
+    """Return ``code``, ``name``, ``meaning``, ``retryable``, ``documented`` and, if any, ``hint`` and ``other_name`` of a code, also of an unknown one."""
     found = CODES.get(code)
     if found is None:
-        return {"name": "unknown", "meaning": "a code that is neither in the documentation nor in the source of ClusterD", "retryable": False}
-    explanation: Dict[str, object] = {"name": found.name, "meaning": found.meaning, "retryable": found.retryable}
-    if found.hint:
-        explanation["hint"] = found.hint
+        found = ServerCode("unknown", "a code that is neither in the documentation nor in the source of ClusterD", documented=False)
+    explanation: Dict[str, object] = {"code": code}
+    explanation.update((name, value) for name, value in found._asdict().items() if value != "")
     return explanation
+
+
+def find(term: str) -> Dict[str, object]:
+    """Return what ``explain`` returns, for a number or, in any case of its letters, the name of a code. Raises InputError."""
+    text = term.strip()
+    if _NUMBER.match(text):
+        return explain(int(text))
+    for code, entry in CODES.items():
+        if text and text.lower() in (entry.name.lower(), entry.other_name.lower()):
+            return explain(code)
+    raise InputError("%r is no return code of ClusterD" % beginning(term, _SHOWN), "give a number such as 403, or a name such as %s" % CODES[403].name)
 
 
 def describe(code: int, info: str) -> str:

@@ -98,7 +98,7 @@ def _unsupported_format(found: formats.Format, reader: str) -> Violation:
     return Violation("", "this is %s: %s does not accept it" % (found.title, TITLES[reader]))
 
 
-def _violations(document: Mapping[str, Any], readers: Sequence[str], product: Optional[str]) -> Iterable[Problem]:
+def _violations(document: Mapping[str, Any], readers: Sequence[str], product: Optional[str], named: bool) -> Iterable[Problem]:
     found = formats.recognise(document)
     views: Dict[str, Any] = {}
     for reader in readers:
@@ -111,15 +111,18 @@ def _violations(document: Mapping[str, Any], readers: Sequence[str], product: Op
             views[name] = VIEWS[name](document, product)
         for rule in supported[name]:
             for violation in rule.check(views[name]):
+                if rule.only_if_named and not named:
+                    violation = violation._replace(severity="warning")
                 yield _problem(reader, rule.name, rule.code, violation)
 
 
-def check(document: Mapping[str, Any], readers: Sequence[str] = ("hccl",), product: Optional[str] = None) -> List[Problem]:
+def check(document: Mapping[str, Any], readers: Sequence[str] = ("hccl",), product: Optional[str] = None, named: bool = True) -> List[Problem]:
     """Return the problems of a parsed table, by reader and rule.
 
+    ``named`` is False if the readers were not named by the user but follow from the format of the table.
     ``product`` is 910A, A2, A3, 950 or 310P. If it is None, rules of single products are skipped or reported as warnings.
     """
-    return bounded(_violations(document, readers, product))
+    return bounded(_violations(document, readers, product, named))
 
 
 def _text_problems(readers: Sequence[str], rule: str, message: str, hint: Optional[str] = None, severity: str = "error") -> List[Problem]:

@@ -85,9 +85,13 @@ def _group_list(table: GlobalTable) -> Iterator[Violation]:
     members = table.fields.get("server_group_list")
     if not isinstance(members, list):
         yield Violation("server_group_list", "server_group_list is %s" % ("not a list" if "server_group_list" in table.fields else "missing"))
-    elif not GROUPS[0] <= len(members) <= GROUPS[1]:
-        yield Violation("server_group_list", "the number of groups is %d: MindIE-Motor accepts %d to %d" % ((len(members),) + GROUPS))
     yield from not_objects(table.fields, "server_group_list", "")
+
+
+def _group_count(table: GlobalTable) -> Iterator[Violation]:
+    members = table.fields.get("server_group_list")
+    if isinstance(members, list) and not GROUPS[0] <= len(members) <= GROUPS[1]:
+        yield Violation("server_group_list", "the number of groups is %d: MindIE-Motor accepts %d to %d" % ((len(members),) + GROUPS))
 
 
 def _group_id(table: GlobalTable) -> Iterator[Violation]:
@@ -105,13 +109,14 @@ def _group_id(table: GlobalTable) -> Iterator[Violation]:
         yield Violation(group.where + ".group_id", "group_id %s is also used by %s" % (group.number, first.where), severity="warning")
 
 
-def _roles(table: GlobalTable) -> Iterator[Violation]:
-    numbers = {group.number for group in table.groups}
-    if not isinstance(table.fields.get("server_group_list"), list):
-        return
-    if int(COORDINATOR) not in numbers:
+def _coordinator_group(table: GlobalTable) -> Iterator[Violation]:
+    """The document of ClusterD shows tables without the group, although ClusterD itself always writes it."""
+    if isinstance(table.fields.get("server_group_list"), list) and int(COORDINATOR) not in {group.number for group in table.groups}:
         yield Violation("server_group_list", "no group has group_id '0', which is for the coordinators")
-    if not table.instances:
+
+
+def _instances(table: GlobalTable) -> Iterator[Violation]:
+    if isinstance(table.fields.get("server_group_list"), list) and not table.instances:
         yield Violation("server_group_list", "no group has a group_id of '%d' or more: there is no instance" % FIRST_INSTANCE)
 
 
@@ -273,8 +278,10 @@ def _sdid(table: GlobalTable) -> Iterator[Violation]:
 RULES: Tuple[Rule, ...] = (
     Rule("status", None, _status),
     Rule("group_list", None, _group_list),
+    Rule("group_count", None, _group_count, only_if_named=True),
     Rule("group_id", None, _group_id),
-    Rule("roles", None, _roles),
+    Rule("coordinator_group", None, _coordinator_group, only_if_named=True),
+    Rule("instances", None, _instances),
     Rule("coordinators", None, _coordinators),
     Rule("server_list", None, _server_list),
     Rule("server_count", None, _server_count),

@@ -24,11 +24,15 @@ class Violation(NamedTuple):
 
 
 class Rule(NamedTuple):
-    """``code`` is the error code of HCCL; None if HCCL reports nothing, and for other readers. ``check`` accepts the view of the format."""
+    """``code`` is the error code of HCCL; None if HCCL reports nothing, and for other readers. ``check`` accepts the view of the format.
+
+    ``only_if_named``: the table is valid for other programs, so a violation is a warning unless the reader was named.
+    """
 
     name: str
     code: Optional[str]
     check: Callable[[Any], Iterator[Violation]]
+    only_if_named: bool = False
 
 
 def shortened(value: Any) -> str:

@@ -158,7 +158,7 @@ def readers(options: Options) -> Sequence[str]:
 def _check(table: dict[str, Any], model: Model, options: Options, product: str | None) -> list[Problem]:
     names = readers(options)
     problems = checks.check_name(options["path"]) if "hccl" in names else []
-    return problems + with_hosts(checks.check(table, names, product), model)
+    return problems + with_hosts(checks.check(table, names, product, named=options["readers"] is not None), model)
 
 
 def with_hosts(problems: Sequence[Problem], model: Model) -> list[Problem]:

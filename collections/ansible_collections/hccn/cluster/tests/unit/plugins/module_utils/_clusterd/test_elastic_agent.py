@@ -39,6 +39,24 @@ def test_version_is_read_without_an_import(tmp_path, path, version):
     assert "mindx_elastic" not in sys.modules
 
 
+@pytest.mark.parametrize("file, line, version", [
+    ("__init__.py", "__version__ = '7.0.RC1'", "7.0.RC1"), ("__init__.py", '__version__: str = "0.0.1+b.2"  # x', "0.0.1+b.2"),
+    ("version.py", "__version__ = '5.0'", "5.0"), ("_version.py", "__version__='5.1'", "5.1"), ("__init__.py", "from .api import __version__", None),
+    ("__init__.py", "__version__ = version('mindx_elastic')", None), ("__init__.py", "x = 1  # __version__ = '1'", None),
+    ("__init__.py", "__version__ = '%s'" % ("9" * 65), None), ("__init__.py", "__version__ = '{{ 7 }}'", None), ("api.py", "__version__ = '1'", None)])
+def test_version_is_read_from_the_source_without_metadata(tmp_path, file, line, version):
+    put(tmp_path, "mindx_elastic/__init__.py", "raise SystemExit\n")
+    put(tmp_path, "mindx_elastic/" + file, "import os\n%s\nraise SystemExit\n" % line)
+    found = look(tmp_path)
+    assert found["packages"] == [{"path": str(tmp_path / "mindx_elastic"), "version": version, "retired": True}]
+    assert found["problems"][0]["message"].startswith("Elastic-Agent %s is installed" % (version or "of an unknown version"))
+    put(tmp_path, "mindx_elastic-7.1.dist-info/RECORD", "x")
+    assert look(tmp_path)["packages"] == [{"path": str(tmp_path / "mindx_elastic-7.1.dist-info"), "version": version, "retired": True}]
+    put(tmp_path, "mindx_elastic-7.1.dist-info/METADATA", "Version: 7.1\n")
+    assert look(tmp_path)["packages"][0]["version"] == "7.1"
+    assert "mindx_elastic" not in sys.modules
+
+
 def test_import_without_the_package_is_an_error(tmp_path):
     put(tmp_path, "torch/distributed/run.py", RUN)
     found = look(tmp_path, fail_on="error")

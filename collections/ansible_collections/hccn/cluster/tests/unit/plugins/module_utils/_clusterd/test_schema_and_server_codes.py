@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ansible_collections.hccn.cluster.plugins.module_utils._clusterd import schema, server_codes
+from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import InputError
 
 
 def test_field_numbers_of_messages():
@@ -45,19 +46,38 @@ def test_paths_of_calls():
 def test_all_codes_are_listed():
     documented = [0] + list(range(400, 409)) + [499] + list(range(500, 510)) + [599]
     only_in_the_source = [200, 201, 409, 410, 411, 413, 429, 510]
-    assert sorted(server_codes.CODES) == sorted(documented + only_in_the_source)
+    assert list(server_codes.CODES) == sorted(documented + only_in_the_source)
+    assert [code for code, entry in server_codes.CODES.items() if entry.documented] == documented
+    assert [(code, entry.other_name) for code, entry in server_codes.CODES.items() if entry.other_name] == [
+        (403, "ProcessRescheduleOff"), (499, "UnRecoverTrainError")]
     assert [code for code, entry in server_codes.CODES.items() if entry.retryable] == list(range(500, 511)) + [599]
 
 
 @pytest.mark.parametrize("code, explanation", [
-    (0, {"name": "OK", "meaning": "accepted", "retryable": False}),
-    (403, {"name": "ProcessRecoverEnableOff", "meaning": "process-level recovery is off (the document calls it ProcessRescheduleOff)", "retryable": False,
-           "hint": "enable process-level recovery for the job (label process-recover-enable of its PodGroup) and restart it"}),
-    (500, {"name": "OutOfMaxServeJobs", "meaning": "ClusterD already serves 10000 jobs", "retryable": True, "hint": "try again later"}),
-    (412, {"name": "unknown", "meaning": "a code that is neither in the documentation nor in the source of ClusterD", "retryable": False}),
+    (0, {"code": 0, "name": "OK", "meaning": "accepted", "retryable": False, "documented": True}),
+    (403, {"code": 403, "name": "ProcessRecoverEnableOff", "other_name": "ProcessRescheduleOff", "meaning": "process-level recovery is off", "retryable": False,
+           "documented": True, "hint": "enable process-level recovery for the job (label process-recover-enable of its PodGroup) and restart it"}),
+    (413, {"code": 413, "name": "OMParamInvalid", "meaning": "the request does not fit the job", "retryable": False, "documented": False}),
+    (500, {"code": 500, "name": "OutOfMaxServeJobs", "meaning": "ClusterD already serves 10000 jobs", "retryable": True, "documented": True,
+           "hint": "try again later"}),
+    (412, {"code": 412, "name": "unknown", "meaning": "a code that is neither in the documentation nor in the source of ClusterD", "retryable": False,
+           "documented": False}),
 ])
 def test_codes_are_explained(code, explanation):
     assert server_codes.explain(code) == explanation
+
+
+@pytest.mark.parametrize("term, code", [
+    ("403", 403), (" 0 ", 0), ("ProcessRecoverEnableOff", 403), ("processRescheduleOFF", 403), ("UnRecoverTrainError", 499), ("412", 412), ("-1", -1)])
+def test_codes_are_found_by_number_and_name(term, code):
+    assert server_codes.find(term) == server_codes.explain(code)
+
+
+@pytest.mark.parametrize("term", ["", "  ", "unknown", "4e2", "0x193", "1234567890", "True", "Process"])
+def test_unknown_names_are_refused(term):
+    with pytest.raises(InputError) as caught:
+        server_codes.find(term)
+    assert caught.value.sentence() == "%r is no return code of ClusterD (give a number such as 403, or a name such as ProcessRecoverEnableOff)" % term
 
 
 def test_switch_results_are_explained():

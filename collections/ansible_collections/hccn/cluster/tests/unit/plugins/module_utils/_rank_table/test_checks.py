@@ -11,6 +11,7 @@ import pytest
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import InputError
 from ansible_collections.hccn.cluster.plugins.module_utils._core.problems import Problem, as_dicts
 from ansible_collections.hccn.cluster.plugins.module_utils._rank_table import checks, document
+from ansible_collections.hccn.cluster.tests.unit.plugins.module_utils._rank_table import tables
 
 GOOD = {
     "status": "completed", "version": "1.0", "server_count": "2", "server_list": [
@@ -260,6 +261,26 @@ def test_a_problem_has_a_path_a_message_and_a_hint(edits, expected):
 ])
 def test_an_unsupported_format_is_one_problem(table, reader, message):
     assert as_dicts(checks.check(table, [reader])) == [{"rule": "format", "severity": "error", "reader": reader, "message": message}]
+
+
+@pytest.mark.parametrize("groups, expected", [
+    (slice(2, 3), [("group_count", "the number of groups is 1: MindIE-Motor accepts 2 to 98"),
+                   ("coordinator_group", "no group has group_id '0', which is for the coordinators")]),
+    (slice(2, 4), [("coordinator_group", "no group has group_id '0', which is for the coordinators")]),
+    (slice(0, 3), [])])
+def test_groups_that_only_mindie_motor_needs_are_warnings_unless_it_is_named(groups, expected):
+    table = tables.global_table()
+    table["server_group_list"] = table["server_group_list"][groups]
+    for named, severity in ((True, "error"), (False, "warning")):
+        problems = checks.check(table, ["mindie_motor"], named=named)
+        assert [(problem.rule, problem.message, problem.severity) for problem in problems] == [(*one, severity) for one in expected]
+
+
+@pytest.mark.parametrize("groups, rules", [([], ["group_count", "coordinator_group", "instances"]), (None, ["group_list"]), (["x"], None)])
+def test_tables_without_an_instance_are_refused_by_any_reader(groups, rules):
+    problems = checks.check({"version": "1.0", "status": "completed", "server_group_list": groups}, ["mindie_motor"], named=False)
+    assert [problem for problem in problems if problem.severity == "error"]
+    assert rules is None or [problem.rule for problem in problems] == rules
 
 
 def test_heterogeneous_tables_are_not_checked():

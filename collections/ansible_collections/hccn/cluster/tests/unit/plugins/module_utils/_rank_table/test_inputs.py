@@ -119,7 +119,7 @@ def test_limits_of_mindie_llm(servers, devices, rules):
     (96, 1, []), (1, 96, []), (48, 2, []),
     (97, 1, [("server_list", "error", "server_group_list[2].server_list"), ("server_list", "error", "server_group_list")]),
     (49, 2, [("server_list", "error", "server_group_list")]),
-    (1, 97, [("group_list", "error", "server_group_list"), ("server_list", "error", "server_group_list")]),
+    (1, 97, [("group_count", "error", "server_group_list"), ("server_list", "error", "server_group_list")]),
 ])
 def test_limits_of_mindie_motor(servers, instances, expected):
     problems = checks.check(tables.global_table(servers, 1, instances), ["mindie_motor"])
