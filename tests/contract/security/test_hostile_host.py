@@ -27,7 +27,7 @@ OF_HOSTS = {
     "datadist_ready_calls", "datadist_ready_clusters", "datadist_ready_environment",
     "hccn_conf",
     "nic_switch_job_id", "nic_switch_nics", "nic_switch_node_names", "nic_switch_topology",
-    "perf_tools_packages",
+    "perf_tools_http_proxy", "perf_tools_https_proxy", "perf_tools_no_proxy", "perf_tools_packages",
     "rank_table_devices", "rank_table_group", "rank_table_groups", "rank_table_host_devices", "rank_table_hosts", "rank_table_levels", "rank_table_mode",
     "rank_table_owner", "rank_table_path",
     "report_run_id", "report_title",
