@@ -24,6 +24,7 @@ OF_HOSTS = {
     "check_fabric_node",
     "check_fabric_pairs", "check_fabric_pod_python", "check_fabric_rack", "check_fabric_rdma_device", "check_fabric_resume", "check_fabric_size",
     "check_fabric_state_dir", "check_fabric_super_pod", "check_fabric_traffic_class",
+    "container_mapping_cdi_dir", "container_mapping_container_path",
     "datadist_ready_calls", "datadist_ready_clusters", "datadist_ready_environment",
     "hccn_conf",
     "nic_switch_job_id", "nic_switch_nics", "nic_switch_node_names", "nic_switch_topology",
