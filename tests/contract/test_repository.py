@@ -184,6 +184,30 @@ def test_versions_are_consistent() -> None:
     assert set(environment["python"]) == {f"{name}=={version}" for name, version in pins.items() if name != "ansible-core"}
 
 
+def test_execution_environment_for_kubernetes_only_adds_to_the_other_one() -> None:
+    plain, extended = (yaml.safe_load((ROOT / name).read_text()) for name in ("execution-environment.yml", "execution-environment-kubernetes.yml"))
+    tested = [line for line in (ROOT / "requirements-k8s.txt").read_text().splitlines() if line.startswith(("kubernetes==", "jsonpatch=="))]
+    assert len(tested) == 2
+    added = extended["dependencies"]
+    assert sorted(added["python"]) == sorted([*plain["dependencies"]["python"], *tested])
+    assert sorted(added["system"]) == sorted([*plain["dependencies"]["system"], "kubectl [platform:rpm]"])
+    assert added.pop("galaxy") == "collections/requirements.yml"
+    (step,) = extended.pop("additional_build_steps")["prepend_base"]
+    assert "https://pkgs.k8s.io/" in step and "gpgcheck=1" in step
+    for content in (plain, extended):
+        del content["dependencies"]["python"], content["dependencies"]["system"]
+    assert extended == plain
+
+
+def test_awx_installs_the_collections_that_roles_need() -> None:
+    """The collection itself is part of the project, awx.awx is needed only where playbooks/awx.yml runs."""
+    listed = yaml.safe_load((ROOT / "collections/requirements.yml").read_text())["collections"]
+    assert [re.fullmatch(r"\d+\.\d+\.\d+", entry["version"]) is not None for entry in listed] == [True] * len(listed)
+    text = "".join(path.read_text() for path in COLLECTION.glob("roles/*/tasks/*.yml"))
+    used = {name for name in re.findall(r"^\s*(?:- )?([a-z0-9_]+\.[a-z0-9_]+)\.[a-z0-9_]+:", text, re.MULTILINE)}
+    assert used - {"ansible.builtin", "hccn.cluster"} == {entry["name"] for entry in listed} == {"kubernetes.core"}
+
+
 def test_make_demo_runs_the_demo_playbook() -> None:
     recipe = (ROOT / "Makefile").read_text().split("\ndemo:")[1].split("\n\n")[0].splitlines()[1:]
     assert recipe == ["\tansible-playbook -i inventories/demo/hosts playbooks/demo.yml"]

@@ -26,6 +26,7 @@ AWX = "it needs an AWX; tests/integration/awx runs the playbook over a stand-in"
 CLUSTERD = "it needs a ClusterD; tests/integration/clusterd runs the playbook over a stand-in"
 NOT_RUN = {
     "ansible-builder create --file execution-environment.yml --context build/execution-environment": "make lint runs it",
+    "ansible-builder create --file execution-environment-kubernetes.yml --context build/execution-environment-kubernetes": "make lint runs it",
     "export CONTROLLER_HOST=https://awx.example CONTROLLER_OAUTH_TOKEN=...": AWX,
     "ansible-playbook -i inventories/site/hosts playbooks/awx.yml -e @awx.yml": AWX,
     "ansible-playbook -i inventory hccn.cluster.datadist_ready -e @datadist.yml":
