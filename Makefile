@@ -97,6 +97,7 @@ lint-ansible: .venv/.lint
 lint-galaxy: build
 	reuse lint --lines
 	ansible-builder create --file execution-environment.yml --context build/execution-environment
+	ansible-builder create --file execution-environment-kubernetes.yml --context build/execution-environment-kubernetes
 	tests/lab/versions/galaxy_importer.sh build/hccn-cluster-*.tar.gz
 
 sanity: .venv/.lint ## run ansible-test sanity and units, without a container

@@ -15,8 +15,8 @@ import yaml
 from ansible_collections.hccn.cluster.plugins.plugin_utils._trust.sent_options import ROLE_PREFIXES
 from tests.lib.project import COLLECTION, REGISTER, ROOT, SIMULATOR
 
-JOBS = ["adopt", "bring_up", "check_collective", "check_fabric", "datadist_ready", "nic_switch", "perf_tools", "quarantine", "rank_table", "report",
-        "restore", "retest", "site", "switch_upgrade", "tls", "validate"]
+JOBS = ["adopt", "bring_up", "check_collective", "check_fabric", "container_mapping", "datadist_ready", "nic_switch", "perf_tools", "quarantine", "rank_table",
+        "report", "restore", "retest", "site", "switch_upgrade", "tls", "validate"]
 PARTS = ["begin", "conclude", *(f"plays/{stage}" for stage in ("bring_up", "check_collective", "check_fabric", "rank_table"))]
 """Playbooks that the collection's playbooks import. AWX lists each file that contains plays."""
 DEVICES_GROUP = ["device_info", "device_network", "device_ping", "device_tls", "hccn_conf", "rdma_perf"]
@@ -113,7 +113,7 @@ def test_variables_of_several_roles_have_one_specification() -> None:
             for name, option in entry.get("options", {}).items():
                 if name.startswith("hccn_"):
                     found.setdefault(name, []).append({key: value for key, value in option.items() if key != "required"})
-    assert {name: len(options) for name, options in found.items()} == {"hccn_clusterd": 3, "hccn_conf": 1, "hccn_fail_on": 5, "hccn_kubernetes": 5}
+    assert {name: len(options) for name, options in found.items()} == {"hccn_clusterd": 3, "hccn_conf": 2, "hccn_fail_on": 6, "hccn_kubernetes": 5}
     assert [name for name, options in found.items() if any(option != options[0] for option in options)] == []
 
 
@@ -182,6 +182,30 @@ def test_versions_are_consistent() -> None:
     environment = yaml.safe_load((ROOT / "execution-environment.yml").read_text())["dependencies"]
     assert environment["ansible_core"]["package_pip"] == f"ansible-core=={pins['ansible-core']}"
     assert set(environment["python"]) == {f"{name}=={version}" for name, version in pins.items() if name != "ansible-core"}
+
+
+def test_execution_environment_for_kubernetes_only_adds_to_the_other_one() -> None:
+    plain, extended = (yaml.safe_load((ROOT / name).read_text()) for name in ("execution-environment.yml", "execution-environment-kubernetes.yml"))
+    tested = [line for line in (ROOT / "requirements-k8s.txt").read_text().splitlines() if line.startswith(("kubernetes==", "jsonpatch=="))]
+    assert len(tested) == 2
+    added = extended["dependencies"]
+    assert sorted(added["python"]) == sorted([*plain["dependencies"]["python"], *tested])
+    assert sorted(added["system"]) == sorted([*plain["dependencies"]["system"], "kubectl [platform:rpm]"])
+    assert added.pop("galaxy") == "collections/requirements.yml"
+    (step,) = extended.pop("additional_build_steps")["prepend_base"]
+    assert "https://pkgs.k8s.io/" in step and "gpgcheck=1" in step
+    for content in (plain, extended):
+        del content["dependencies"]["python"], content["dependencies"]["system"]
+    assert extended == plain
+
+
+def test_awx_installs_the_collections_that_roles_need() -> None:
+    """The collection itself is part of the project, awx.awx is needed only where playbooks/awx.yml runs."""
+    listed = yaml.safe_load((ROOT / "collections/requirements.yml").read_text())["collections"]
+    assert [re.fullmatch(r"\d+\.\d+\.\d+", entry["version"]) is not None for entry in listed] == [True] * len(listed)
+    text = "".join(path.read_text() for path in COLLECTION.glob("roles/*/tasks/*.yml"))
+    used = {name for name in re.findall(r"^\s*(?:- )?([a-z0-9_]+\.[a-z0-9_]+)\.[a-z0-9_]+:", text, re.MULTILINE)}
+    assert used - {"ansible.builtin", "hccn.cluster"} == {entry["name"] for entry in listed} == {"kubernetes.core"}
 
 
 def test_make_demo_runs_the_demo_playbook() -> None:

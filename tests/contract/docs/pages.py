@@ -26,6 +26,7 @@ AWX = "it needs an AWX; tests/integration/awx runs the playbook over a stand-in"
 CLUSTERD = "it needs a ClusterD; tests/integration/clusterd runs the playbook over a stand-in"
 NOT_RUN = {
     "ansible-builder create --file execution-environment.yml --context build/execution-environment": "make lint runs it",
+    "ansible-builder create --file execution-environment-kubernetes.yml --context build/execution-environment-kubernetes": "make lint runs it",
     "export CONTROLLER_HOST=https://awx.example CONTROLLER_OAUTH_TOKEN=...": AWX,
     "ansible-playbook -i inventories/site/hosts playbooks/awx.yml -e @awx.yml": AWX,
     "ansible-playbook -i inventory hccn.cluster.datadist_ready -e @datadist.yml":
@@ -34,6 +35,11 @@ NOT_RUN = {
     "ansible-playbook -i inventory hccn.cluster.nic_switch -e @switch.yml -e nic_switch_confirm=true": CLUSTERD,
     "ansible-playbook -i inventory hccn.cluster.switch_upgrade --check -e @leaf-1.yml": CLUSTERD,
     "ansible-playbook -i inventory hccn.cluster.switch_upgrade -e @leaf-1.yml -e switch_upgrade_confirm=true": CLUSTERD,
+    "ansible-playbook hccn.cluster.container_mapping -e container_mapping_state=present": "it writes /etc/cdi; tests/integration/mounts writes another folder",
+    **dict.fromkeys((
+        "docker run -d --name prefill --device /dev/davinci0 -v /etc/hccn.conf:/etc/hccn.conf:ro registry.example/mindie:1",
+        "docker run -d --name prefill --device /dev/davinci0 --device hccn.cluster/conf=hccn-conf registry.example/mindie:1",
+        "ctr run -d --device hccn.cluster/conf=hccn-conf registry.example/mindie:1 prefill"), "it needs a container engine and NPUs"),
     "ansible-rulebook -r hccn.cluster.degraded -i inventory -e eda.yml": "it needs Java; tests/integration/eda runs the rulebook where that is installed",
 }
 """Commands of the pages that are not run, with the reason."""

@@ -69,6 +69,8 @@ def bases(site: Path) -> dict[str, list[dict[str, Any]]]:
                       {**conf, "settings": {"mtu": "4200"}, "recover": True, "backup": True}, {**conf, "state": "absent", "settings": {"mtu": ""}}],
         "hccn_conf_mount": [{"path": device["hccn_conf"], "cdi_dir": str(site / "cdi"), "state": "present"}],
         "nccl_perf": [{**collective, "nccl_tests_dir": str(site / "nccl"), "environment": {"NCCL_IB_TC": "128"}, "nvidia_smi": str(site / "bin/nvidia-smi")}],
+        "perf_tools": [{"packages": {"iperf3": ["iperf3"], "mpich": ["mpich"]}, "tools": ["iperf3", "mpich"], "http_proxy": "http://op:pw@proxy.example:3128",
+                        "https_proxy": "http://proxy.example:3128", "no_proxy": ["localhost"], CHECK: check} for check in (True, False)],
         "perf_tools_info": [{"root": str(site / "root"), "packages": {"iperf3": ["iperf3"], "mpich": ["mpich"]}, "tools": ["iperf3"],
                              "addresses": ["192.0.2.1"]}],
         "rank_table_check": [{"path": str(site / "table.json")}, {"content": (site / "table.json").read_text(), "nodes": {"n": {"devices": []}},

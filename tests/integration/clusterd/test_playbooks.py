@@ -85,7 +85,8 @@ class Site(NamedTuple):
 
 def cluster(folder: Path, products: dict[str, str]) -> Path:
     """Make simulated hosts, of the products by name, and their inventory."""
-    write_inventory(folder, {name: tools(node(folder / name, "--product", product, devices=16 if product == "A3" else 8)) for name, product in products.items()})
+    write_inventory(folder, {name: tools(node(folder / name, "--product", product, devices=16 if product == "A3" else 8))
+                             for name, product in products.items()})
     return folder
 
 

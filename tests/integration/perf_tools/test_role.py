@@ -8,12 +8,14 @@ import re
 import shutil
 import subprocess
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from tests.lab import testbed
 from tests.lib.playbook import run_playbook
+from tests.lib.waiting import until
 from tests.lib.project import skip
 from tests.lab.testbed import Lab, Unavailable
 
@@ -106,3 +108,63 @@ def test_check_mode_and_installation(lab: Lab) -> None:
 def test_package_that_is_in_no_repository(lab: Lab) -> None:
     _lines, recap, output = play(lab, perf_tools_wanted=["openmpi"], perf_tools_packages={"openmpi": ["tools-nowhere"]}, hccn_hosts="node1")
     assert (recap, "tools-nowhere" in output) == ({"localhost": (0, 0), "node1": (0, 1)}, True)
+
+
+PASSWORD, IN_URL = "s3cret@55", "s3cret%4055"
+
+
+@contextmanager
+def proxied(lab: Lab) -> Iterator[tuple[str, Path]]:
+    """Make a proxy the only way of node1 to its repository. Yield its address without the login, and its log."""
+    lab.exec("node1", ["sh", "-c", "dpkg --purge tools-perftest tools-iperf3; rm -rf /var/lib/apt/lists/*; mkdir -p /srv/proxy"], check=True)
+    folder, sources = lab.path("node1", "/srv/proxy"), lab.path("node1", "/etc/apt/sources.list")
+    (folder / "files").symlink_to("../repository")
+    (folder / "login").write_text(f"installer:{PASSWORD}")
+    shutil.copy(Path(__file__).with_name("proxy.py"), folder)
+    before = sources.read_text()
+    sources.write_text("deb [trusted=yes] http://packages.example/ ./\n")
+    with subprocess.Popen([*lab.enter("node1"), "python3", "/srv/proxy/proxy.py", "/srv/proxy"]) as proxy:
+        try:
+            until((folder / "port").exists)
+            yield f"127.0.0.1:{(folder / 'port').read_text()}", folder / "requests"
+        finally:
+            proxy.kill()
+            sources.write_text(before)
+            lab.exec("node1", ["rm", "-rf", "/srv/proxy"], check=True)
+
+
+def test_installation_through_a_proxy_with_a_password(lab: Lab, tmp_path: Path) -> None:
+    (tmp_path / "ansible.cfg").write_text("[defaults]\ncallbacks_enabled = hccn.cluster.results\n")
+    secrets = tmp_path / "secrets.yml"
+    options = {"perf_tools_wanted": ["perftest", "iperf3"], "perf_tools_packages": PACKAGES, "hccn_hosts": "node1"}
+
+    def run(login: str) -> tuple[int, str]:
+        secrets.write_text(json.dumps({"perf_tools_http_proxy": f"http://{login}@{address}", "perf_tools_no_proxy": ["mirror.example"]}))
+        done = run_playbook("hccn.cluster.perf_tools", lab.inventory, "-e", json.dumps(options), "-e", f"@{secrets}", "-vvv",
+                            ANSIBLE_CONFIG=str(tmp_path / "ansible.cfg"), HCCN_RESULTS_PATH=str(tmp_path / "history"))
+        return done.returncode, done.stdout + done.stderr
+
+    with proxied(lab) as (address, log):
+        refused, output = run("installer:s3cret-wrong")
+        assert refused == 2, output
+        assert "apt-get update failed with exit status 100: " in output
+        assert "407" in output and "check the repositories of the host, and whether the proxy is correct and reaches them" in output
+        assert "s3cret" not in output
+        code, output = run(f"installer:{IN_URL}")
+        requests = [json.loads(line) for line in log.read_text().splitlines()]
+    assert code == 0, output
+    assert "node1: perftest 6.99, iperf3 3.99" in output
+    assert "s3cret" not in output
+    assert {request["url"].rpartition("/")[2] for request in requests if request["allowed"]} >= {"tools-perftest.deb", "tools-iperf3.deb"}
+    assert [request["leaks"] for request in requests if request["leaks"]] == []
+    assert all(request["apt"] for request in requests), "the command lines were read while apt-get ran"
+    kept = [path for path in (tmp_path / "history").rglob("*") if path.is_file()]
+    assert len(kept) == 3, "the history of two runs and a page"
+    assert [path for path in kept if b"s3cret" in path.read_bytes()] == []
+
+
+def test_host_without_its_proxy(lab: Lab) -> None:
+    with proxied(lab) as (address, log):
+        lines, recap, output = play(lab, perf_tools_http_proxy=f"http://{address}", hccn_hosts="node1", perf_tools_https_proxy="proxy:3128")
+        assert (lines, recap["localhost"], recap["node1"], log.exists()) == ({}, (0, 0), (0, 1), False)
+        assert "https_proxy is not a URL of the form http://USER:PASSWORD@HOST:PORT" in output

@@ -127,6 +127,22 @@ def _iperf3(lab: Lab) -> None:
         path.chmod(0o755)
 
 
+SLOW_PYTHON = "/usr/local/bin/slow-python"
+
+
+def _slow_python(lab: Lab) -> None:
+    """Install a Python that waits on VICTIM, for a module that would be too fast for a fault in the middle."""
+    for name in lab.hosts:
+        path = lab.path(name, SLOW_PYTHON)
+        path.write_text(f"#!/bin/sh\n{'sleep 5' if name == VICTIM else ':'}\nexec /usr/bin/python3 \"$@\"\n")
+        path.chmod(0o755)
+
+
+def _only_victim_works(lab: Lab) -> Callable[[Play], bool]:
+    waits = called("sleep", "5")(lab)
+    return lambda play: waits(play) and all(states.cdi_spec(lab, name) == "spec" for name in lab.hosts if name != VICTIM)
+
+
 @contextmanager
 def _datadist(lab: Lab, _folder: Path) -> Iterator[Stage]:
     lab.set_state(VICTIM, "*.latency=0.4")
@@ -195,6 +211,9 @@ JOBS = {job.playbook: job for job in (
     Job("site", "TASK [hccn.cluster.report : Write the page]",
         on_hosts(called("-ip", "-s"), {**BRING_UP, **CHECK_FABRIC, **COLLECTIVE, "rank_table_path": TABLE},
                  lambda lab, name: f"{states.fabric(lab, name)}, table {states.table(lab, name, TABLE)}"), EXPOSED, FABRIC_SECONDS, CHECK_COMES),
+    Job("container_mapping", "TASK [hccn.cluster.container_mapping : Show which containers see hccn.conf]",
+        on_hosts(_only_victim_works, {"container_mapping_state": "present", "ansible_python_interpreter": SLOW_PYTHON}, states.cdi_spec, _slow_python),
+        other=CHANGE_RUNS),
     Job("datadist_ready", "TASK [hccn.cluster.datadist_ready : Check the planned links]", _datadist, other=TLS_RUNS),
     Job("nic_switch", "TASK [hccn.cluster.nic_switch : Switch the NPUs of job uid-b]", nic_switch, A3, other=UPGRADE_COMES),
     Job("switch_upgrade", "TASK [hccn.cluster.switch_upgrade : Find the jobs]", switch_upgrade, A3, other=CHECK_RUNS),

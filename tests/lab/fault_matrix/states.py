@@ -39,6 +39,19 @@ def table(lab: Lab, name: str, path: str) -> str:
     return f"{len(servers)} servers, {sum(len(server['device']) for server in servers)} ranks"
 
 
+def cdi_spec(lab: Lab, name: str) -> str:
+    """Return whether the host has a CDI spec of hccn.conf, ``torn`` if it is not JSON, and the number of other files in its folder."""
+    folder = lab.path(name, "/etc/cdi")
+    found = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
+    if "hccn-cluster-hccn-conf.json" not in found:
+        return f"no spec, {len(found)} files" if found else "no spec"
+    try:
+        json.loads((folder / "hccn-cluster-hccn-conf.json").read_text())
+    except ValueError:
+        return "torn"
+    return "spec" if len(found) == 1 else f"spec, {len(found)} files"
+
+
 def fabric(lab: Lab, name: str) -> str:
     """Return the network and TLS with the open tests of the host."""
     return f"{network_and_tls(lab, name)}, {', '.join(open_tests(lab, name)) or 'no test'}"

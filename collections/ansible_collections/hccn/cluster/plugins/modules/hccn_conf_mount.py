@@ -45,6 +45,7 @@ options:
     description:
       - V(present) writes the CDI spec, V(absent) removes it. Without this option the module only inspects containers and writes nothing.
       - The spec is C(hccn-cluster-hccn-conf.json) in O(cdi_dir). It applies to containers that are created with its device, see RV(cdi_device).
+      - V(present) fails and writes nothing if O(path) is not a file on the host, since a container with the device could not start.
     type: str
     choices: [present, absent]
   cdi_dir:
@@ -57,7 +58,7 @@ options:
     description:
       - With V(error) the module fails if there is a problem of severity error, with V(warning) if there is any problem. With V(never) problems never fail
         the module.
-      - The spec is written and all results are returned even if the module fails.
+      - The spec is written and all results are returned even if the module fails because of O(fail_on).
     type: str
     choices: [error, warning, never]
     default: never
@@ -219,6 +220,11 @@ cdi_spec:
   returned: always
   type: str
   sample: /etc/cdi/hccn-cluster-hccn-conf.json
+cdi_state:
+  description: The CDI spec before this call, V(current) if it is the spec that O(state=present) writes, V(different) if it is another one, or V(absent).
+  returned: always
+  type: str
+  sample: current
 cdi_device:
   description: Value of C(--device) for containers that use the CDI spec.
   returned: always

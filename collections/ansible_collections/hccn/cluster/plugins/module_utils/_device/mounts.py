@@ -62,6 +62,11 @@ class MountPaths:
     path: str
     container_path: str
 
+    @classmethod
+    def checked(cls, path: str, container_path: str) -> "MountPaths":
+        """Return the normalised paths. Raises InputError for paths that a container engine does not accept."""
+        return cls(_checked("path", path), _checked("container_path", container_path))
+
     @property
     def docker_args(self) -> List[str]:
         return ["-v", "%s:%s:ro" % (self.path, self.container_path)]
@@ -203,16 +208,16 @@ def _uninspected_processes(scan: containers.Scan) -> List[Problem]:
 
 
 def _declare(params: Mapping[str, Any], paths: MountPaths, check_mode: bool) -> Dict[str, Any]:
-    """Write or remove the CDI spec as requested. Return ``changed``, ``cdi_spec`` and ``diff``."""
+    """Write or remove the CDI spec as requested. Return ``changed``, ``cdi_spec``, ``cdi_state`` and ``diff``."""
     spec = os.path.join(_checked("cdi_dir", params["cdi_dir"]), cdi.FILE)
-    before = cdi.read(spec)
-    after = {"present": cdi.text(paths.path, paths.container_path), "absent": None}.get(params["state"], before)
+    before, wanted = cdi.read(spec), cdi.text(paths.path, paths.container_path)
+    after = {"present": wanted, "absent": None}.get(params["state"], before)
     if after != before and not check_mode:
         if after is None:
             cdi.remove(spec)
         else:
             cdi.write(spec, after)
-    return {"changed": after != before, "cdi_spec": spec,
+    return {"changed": after != before, "cdi_spec": spec, "cdi_state": "absent" if before is None else "current" if before == wanted else "different",
             "diff": {"before_header": spec, "after_header": spec, "before": before or "", "after": after or ""}}
 
 
@@ -223,7 +228,7 @@ def _sentence(problems: Sequence[Problem]) -> str:
 
 def manage(params: Mapping[str, Any], check_mode: bool, proc: str = "/proc", dev: str = "/dev") -> Dict[str, Any]:
     """Return the values of hccn_conf_mount, with ``failed`` and ``msg`` by ``fail_on``. Raises HccnError."""
-    paths = MountPaths(_checked("path", params["path"]), _checked("container_path", params["container_path"]))
+    paths = MountPaths.checked(params["path"], params["container_path"])
     host = host_file(paths.path)
     scan = containers.scan(proc, dev)
     probed = (probe(one, host, paths, proc) for one in scan.containers)
@@ -231,11 +236,14 @@ def manage(params: Mapping[str, Any], check_mode: bool, proc: str = "/proc", dev
     problems = [host.missing] if host.missing else []
     problems += [result.problem for result in results if result.problem]
     problems += _uninspected_processes(scan)
-    values = _declare(params, paths, check_mode)
+    refused = params["state"] == "present" and host.missing is not None
+    values = _declare(dict(params, state=None) if refused else params, paths, check_mode)
     values.update(
         containers=[result.as_dict() for result in results], problems=as_dicts(problems),
         docker_args=paths.docker_args, pod_volume=paths.pod_volume, cdi_device=cdi.NAME,
     )
-    if fails(problems, params["fail_on"]):
+    if refused:
+        values.update(failed=True, msg="the CDI spec was not written, since containers with its device could not start: %s" % _sentence(problems[:1]))
+    elif fails(problems, params["fail_on"]):
         values.update(failed=True, msg=_sentence(problems))
     return values

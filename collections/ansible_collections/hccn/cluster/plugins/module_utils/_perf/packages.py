@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""Name the package that contains a tool, and the command that installs it on this host. Nothing is installed here.
+"""Name the package that contains a tool, and the commands of the package manager of this host. Nothing is installed here.
 
 Packages are chosen by the package manager, not by the name of the distribution: openEuler and Kylin use dnf (older releases yum), Debian and Ubuntu apt-get.
 """
@@ -29,17 +29,22 @@ _OS_RELEASE = re.compile(r"^(ID|VERSION_ID|PRETTY_NAME)=(.*)$", re.MULTILINE)
 
 
 class Manager(NamedTuple):
-    """``name``: as in Ansible; ``install``: argv before the packages; ``packages``: names of packages by tool."""
+    """``name``: as in Ansible; ``install``: argv before the packages; ``packages``: names of packages by tool.
+
+    ``update``: argv that makes the next installation use current package lists; ``dry_run``: argv before the packages that installs nothing.
+    """
 
     name: str
     install: Tuple[str, ...]
     packages: Mapping[str, Tuple[str, ...]]
+    update: Tuple[str, ...]
+    dry_run: Tuple[str, ...]
 
 
 MANAGERS = (
-    Manager("apt", ("apt-get", "install", "--yes"), _DEBIAN),
-    Manager("dnf", ("dnf", "install", "--assumeyes"), _RPM),
-    Manager("yum", ("yum", "install", "--assumeyes"), _RPM),
+    Manager("apt", ("apt-get", "install", "--yes"), _DEBIAN, ("apt-get", "update"), ("apt-get", "install", "--simulate")),
+    Manager("dnf", ("dnf", "install", "--assumeyes"), _RPM, ("dnf", "clean", "expire-cache"), ("dnf", "install", "--assumeno")),
+    Manager("yum", ("yum", "install", "--assumeyes"), _RPM, ("yum", "clean", "expire-cache"), ("yum", "install", "--assumeno")),
 )
 
 

@@ -85,6 +85,10 @@ def _unlimited(_arguments: Arguments) -> None:
     """Return no limit, since the module calls a server, usually from the controller, with a deadline for each call."""
 
 
+def _installing(arguments: Arguments) -> float:
+    return CONNECTION_S + SMALL_S + number(arguments.get("timeout"), 1800.0)
+
+
 def _linking(arguments: Arguments) -> float:
     return CONNECTION_S + SMALL_S + number(arguments.get("timeout"), 60.0)
 
@@ -103,4 +107,5 @@ _BOUNDS: Mapping[str, Callable[[Arguments], float | None]] = {
     "hccl_perf": _collective,
     "nccl_perf": _collective,
     "datadist_link": _linking,
+    "perf_tools": _installing,
 }

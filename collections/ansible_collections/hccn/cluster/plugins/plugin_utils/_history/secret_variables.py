@@ -1,13 +1,15 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""Recognise secrets in variables by the name of the variable, the name of a key in it, or because they are vaulted."""
+"""Recognise secrets in variables by the name of the variable, the name of a key in it, or because they are vaulted; and passwords in URLs of proxies."""
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 from ...module_utils._core.untrusted_text import has_template
 from .known_values import LONGEST, SHORTEST
@@ -29,6 +31,8 @@ _NO_SECRET = re.compile(r"(?i)(?:file|path|dir|sock|url|host|user|name|length|en
 _ACCOMPANYING = re.compile(
     rf"{_NO_SECRET.pattern}|(?:type|kind|scheme|port|realm|domain|region|algorithm|method|timeout|expires_?\w*|description|comment|version|address)$"
 )
+_PROXY_NAME = re.compile(r"(?i)https?_proxy$")
+"""Names of variables whose value is a URL. A password in it is a secret, the rest of the URL is not."""
 _OF_A_RESULT = frozenset({"stdout", "stdout_lines", "content", "json", "results"})
 _MAGIC = frozenset({"groups", "hostvars", "vars", "play_hosts", "environment"})
 
@@ -74,6 +78,8 @@ class _Collector:
         """Collect a value that is a secret; search any other value for nested secrets, ``levels`` deep: ``bmc: {password: ...}``."""
         if is_secret_name(name) or _is_vaulted(value):
             self._collect(value, TAKEN_LEVELS)
+        elif isinstance(value, str) and _PROXY_NAME.search(str(name)):
+            self._add_password_of(self._evaluate(value) if is_template(value) else value)
         elif levels and isinstance(value, (Mapping, list, tuple)) and len(value) <= MOST_SEARCHED:
             for key, item in _items(value):
                 self.search(key, item, levels - 1)
@@ -104,6 +110,15 @@ class _Collector:
         text = text[:LONGEST].strip()
         self._left -= len(text)
         self.texts.add(text)
+        self._add_password_of(text)
+
+    def _add_password_of(self, url: Any) -> None:
+        """Add the password in a URL, as it is written and decoded. Do nothing for other texts."""
+        if isinstance(url, str) and "://" in url:
+            with contextlib.suppress(ValueError):
+                password = urlsplit(url.strip()[:LONGEST]).password or ""
+                self._left -= len(password)
+                self.texts.update((password, unquote(password)))
 
 
 def _items(value: Mapping[Any, Any] | list[Any] | tuple[Any, ...]) -> Iterable[tuple[Any, Any]]:

@@ -455,14 +455,29 @@ def test_invalid_paths_are_refused(machine, option, path, message):
     assert (caught.value.code, caught.value.message) == ("invalid_input", message)
 
 
+@pytest.mark.parametrize("check_mode", [True, False])
+def test_no_spec_for_a_file_that_does_not_exist(machine, check_mode):
+    """A container with the device of such a spec could not start."""
+    machine.path.unlink()
+    result = machine.manage(check_mode, state="present")
+    assert (result["changed"], result["failed"], (machine.folder / "cdi").exists()) == (False, True, False)
+    assert result["diff"]["before"] == result["diff"]["after"] == ""
+    assert result["msg"].startswith("the CDI spec was not written, since containers with its device could not start: 1 problem(s) with hccn.conf in containers")
+    assert machine.manage(check_mode, state="absent")["changed"] is False
+
+
 def test_spec_is_written_and_removed_idempotently(machine):
     spec = machine.folder / "cdi/hccn-cluster-hccn-conf.json"
     predicted = machine.manage(True, state="present")
     assert (predicted["changed"], spec.exists()) == (True, False)
+    assert machine.manage()["cdi_state"] == "absent"
     first = machine.manage(state="present")
+    assert machine.manage()["cdi_state"] == "current"
     assert (first["changed"], first["diff"]["before"], first["diff"]["after"]) == (True, "", spec.read_text())
     assert first["diff"] == predicted["diff"]
     assert machine.manage(state="present")["changed"] is False
+    (machine.folder / "moved").write_text(CONF)
+    assert machine.manage(path=str(machine.folder / "moved"))["cdi_state"] == "different"
     assert machine.manage(state="present", path=str(machine.folder / "moved"))["changed"] is True
     assert machine.manage()["changed"] is False
     assert (machine.manage(True, state="absent")["changed"], spec.exists()) == (True, True)

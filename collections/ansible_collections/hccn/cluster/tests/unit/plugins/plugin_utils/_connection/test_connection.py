@@ -159,6 +159,8 @@ def test_cleanup_is_limited_and_does_not_affect_the_result(monkeypatch):
     ("hccl_perf", {"isolate": True, "isolate_budget": 5}, 60 + (32 + 5) * 840),
     ("datadist_link", {"timeout": 90}, 60 + 300 + 90),
     ("perf_tools_info", {"timeout": None}, 60 + 300),
+    ("perf_tools", {}, 60 + 300 + 1800),
+    ("perf_tools", {"timeout": 600}, 60 + 300 + 600),
 ])
 def test_the_limit_of_a_host_exceeds_that_of_the_module(module, arguments, expected):
     assert bounds.seconds(f"hccn.cluster.{module}", arguments) == expected

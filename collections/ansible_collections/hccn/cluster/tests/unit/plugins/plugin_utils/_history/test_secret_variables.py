@@ -70,6 +70,14 @@ def test_templates_are_evaluated_and_unknown_values_ignored() -> None:
     assert found == {"opened1", "opened2", "opened3", "plain"}
 
 
+def test_passwords_in_urls_of_proxies() -> None:
+    variables = {"perf_tools_http_proxy": "http://operator:zebra%4099@proxy.example:3128", "HTTPS_PROXY": "{{ proxy }}", "site_http_proxy": "http://proxy:3128",
+                 "no_proxy": "a://b:walrus77@c", "site": {"https_proxy": "http://x:ocelot11@proxy"}, "a_token": "https://me:jaguar22@site",
+                 "bad_http_proxy": "http://[x"}
+    assert secret_values(variables, {"{{ proxy }}": "http://x:lynx5555@proxy"}.get) == {
+        "zebra%4099", "zebra@99", "lynx5555", "ocelot11", "https://me:jaguar22@site", "jaguar22"}
+
+
 def test_number_of_secrets_of_a_result_is_bounded() -> None:
     """A host may print anything into a variable with the name of a secret."""
     result = {"changed": False, "stdout_lines": [f"line {number}" for number in range(1_000_000)]}
