@@ -13,7 +13,7 @@ from ansible_collections.hccn.cluster.plugins.module_utils._fabric.journal impor
 
 PLAN = {"hosts": {"a": {"control_address": "10.0.0.1", "control_port": 18514}}, "rounds": [], "run_id": "r1", "summary": {"minutes": 1}}
 TOOL = {"tool": {"name": "ib_write_bw", "version": "6.29"}, "operation": "write", "measure": "bandwidth", "options": {"qps": 1}}
-CONDITIONS = {"cpu_governor": "keep", "parallel": "rails", "rdma_device": "auto"}
+CONDITIONS = {"cpu_governor": "keep", "parallel": "rails", "rdma_device": None, "rdma_port": None}
 _ENDS = {"source": {"host": "a", "device": 0}, "target": {"host": "b", "device": 0}, "context": {"round": 1}, "samples": []}
 GOOD = {"id": "r1/p0001/forward/1", "status": "ok", **_ENDS}
 BAD = {"id": "r1/p0002/forward/1", "status": "failed", "error": {"code": "x", "message": "y"}, **_ENDS}
@@ -48,7 +48,7 @@ def test_the_hash_covers_plan_and_options():
     assert session.hash_plan(PLAN, {**TOOL, "options": {"qps": 2}}, CONDITIONS) != known
 
 
-@pytest.mark.parametrize("changes", [{"cpu_governor": "performance"}, {"parallel": "none"}, {"rdma_device": "mlx5_1"}])
+@pytest.mark.parametrize("changes", [{"cpu_governor": "performance"}, {"parallel": "none"}, {"rdma_device": "mlx5_1"}, {"rdma_port": 2}])
 def test_other_conditions_change_the_hash(changes):
     assert session.hash_plan(PLAN, TOOL, {**CONDITIONS, **changes}) != session.hash_plan(PLAN, TOOL, CONDITIONS)
 
