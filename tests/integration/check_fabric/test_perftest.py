@@ -11,7 +11,7 @@ from typing import Any
 from tests.lib.playbook import run_playbook
 from tests.lib.ports import free_port
 from tests.lib.project import SIMULATOR
-from tests.simulator.perftest_sim.card import make_card
+from tests.simulator.perftest_sim.card import make_card, open_card
 
 PLAYBOOK = """
 - hosts: npu
@@ -99,6 +99,19 @@ def test_port_that_is_down(tmp_path: Path) -> None:
     output = play(tmp_path, code=2, check_fabric_rdma_port=1)
     assert "mlx5_0 port 1 is DOWN (LinkUp) (check cable, optical module and switch port)" in output
     assert (calls(tmp_path, "n1"), calls(tmp_path, "n2")) == ([], [])
+
+
+def test_card_that_a_process_uses_is_not_measured(tmp_path: Path) -> None:
+    hosts_with(tmp_path, {"mlx5_0": INFINIBAND})
+    open_card(tmp_path / "n2", 4711, "python3")
+    output = play(tmp_path, check_fabric_rdma_port=2, check_fabric_cpu_governor="performance", hccn_fail_on="failed")
+    _good, record = measured(tmp_path)
+    assert (record["status"], record["error"]["code"]) == ("not_run", "device_busy")
+    assert "mlx5_0 is busy: pid 4711 (python3)" in record["error"]["message"]
+    assert (calls(tmp_path, "n1"), calls(tmp_path, "n2")) == ([], [])
+    assert "cpu_governor is performance, but this host has no CPU frequency governor" in " ".join(output.split())
+    play(tmp_path, check_fabric_rdma_port=2, check_fabric_allow_busy=True)
+    assert measured(tmp_path)[1]["status"] == "ok"
 
 
 def test_all_options_of_a_roce_port(tmp_path: Path) -> None:

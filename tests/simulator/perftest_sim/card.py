@@ -7,8 +7,8 @@ from pathlib import Path
 
 
 def make_card(root: Path, device: str, ports: Mapping[int, Mapping[str, str]]) -> None:
-    """Make a card and its device file. ``ports``: by number, with ``link_layer``, ``rate`` in Gbit/s, ``state`` (default ACTIVE) and ``address``, which
-    becomes the RoCE v2 GID 3 of an Ethernet port."""
+    """Make a card, its device file and an empty /proc. ``ports``: by number, with ``link_layer``, ``rate`` in Gbit/s, ``state`` (default
+    ACTIVE) and ``address``, which becomes the RoCE v2 GID 3 of an Ethernet port."""
     for number, given in ports.items():
         folder = root / "sys/class/infiniband" / device / "ports" / str(number)
         (folder / "gids").mkdir(parents=True)
@@ -26,3 +26,12 @@ def make_card(root: Path, device: str, ports: Mapping[int, Mapping[str, str]]) -
     (verbs / f"uverbs{number}/ibdev").write_text(device + "\n")
     (root / "dev/infiniband").mkdir(parents=True, exist_ok=True)
     (root / f"dev/infiniband/uverbs{number}").touch()
+    (root / "proc").mkdir(exist_ok=True)
+
+
+def open_card(root: Path, pid: int, name: str, number: int = 0) -> None:
+    """Make a process in the made-up /proc that has the device file ``uverbs<number>`` open."""
+    folder = root / "proc" / str(pid)
+    (folder / "fd").mkdir(parents=True)
+    (folder / "comm").write_text(name + "\n")
+    (folder / "fd/7").symlink_to(f"/dev/infiniband/uverbs{number}")

@@ -24,6 +24,10 @@ description:
   - With O(tool=roce_test), the module checks before each reset and each test whether the NPU is busy, unless O(allow_busy=true). If a job has started on the
     NPU, the pair is C(not_run) with C(device_busy), and the NPU is not reset. The result of the check is valid for one second and for all NPUs of the host,
     so C(npu-smi info) runs at most once a second. Each pair also runs C(hccn_tool -qp_info) once at its responder and twice at its initiator.
+  - With O(tool=perftest) and O(tool=iperf3), the module checks the RDMA devices in the same way, with O(tool=iperf3) those that have the addresses in
+    O(plan). An RDMA device is busy if a process of the host has its device file open (C(/proc/PID/fd)), or if it has connected queue pairs of a process
+    (C(rdma resource), which also shows those of other containers). Queue pairs of the kernel and of C(ibacm) do not count. If the user is not root and
+    C(rdma) is not installed, every device is refused.
   - With O(tool=roce_test), the addresses of the NPUs are read again after a failed pair. If an address differs from the plan, another run is changing the
     host, and the pair is C(not_run) with C(address_changed), which is not a failure of its link.
   - A guard in a separate process ends all tools and resets the NPUs if the runner is killed, even by SIGKILL. If the guard is killed, too, the next call on
@@ -109,6 +113,7 @@ options:
     description:
       - V(performance) sets the frequency governor of the CPUs during the run. The old value is restored in any case, at the latest by the next call on the
         host. V(keep) does not change it.
+      - On a host without a frequency governor, such as most virtual machines, none is set, and a warning says so.
     type: str
     choices: [keep, performance]
     default: keep

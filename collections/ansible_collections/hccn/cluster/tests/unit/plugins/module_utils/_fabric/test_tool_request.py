@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import socket
+
 import pytest
 
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import HccnError
@@ -84,6 +86,33 @@ def test_options_reach_the_command_line(params, tmp_path, layer, changes, argv):
     two_ports(tmp_path, layer)
     (command,) = session.perform({**params, **changes}, True)["commands"]
     assert (command[1:] if changes.get("tool") == "roce_test" else command) == argv.split()
+
+
+@pytest.mark.parametrize("changes", [{"tool": "perftest"}, {"tool": "iperf3"}])
+def test_an_rdma_device_with_a_process_is_not_measured(params, tmp_path, changes):
+    two_ports(tmp_path, "Ethernet")
+    (tmp_path / "proc/4711/fd").mkdir(parents=True)
+    (tmp_path / "proc/4711/comm").write_text("python3\n")
+    (tmp_path / "proc/4711/fd/3").symlink_to("/dev/infiniband/uverbs0")
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    hosts = {name: {"control_address": "127.0.0.1", "control_port": port} for name in "ab"}
+    params.update(changes, plan={**PLAN, "hosts": hosts}, fail_on="none")
+    (entry,) = session.perform(params, False)["measurements"]
+    assert (entry["status"], entry["error"]["code"], entry["error"]["message"]) == ("not_run", "device_busy", "mlx5_0 is busy: pid 4711 (python3)")
+
+
+def test_a_host_without_frequency_governor_is_named(params, tmp_path):
+    given = {**params, "cpu_governor": "performance"}
+    assert session.perform(given, True)["warnings"] == [
+        "cpu_governor is performance, but this host has no CPU frequency governor (no policy in /sys/devices/system/cpu/cpufreq), so none was set: the "
+        "firmware or the hypervisor controls the frequency"]
+    policy = tmp_path / "sys/devices/system/cpu/cpufreq/policy0"
+    policy.mkdir(parents=True)
+    (policy / "scaling_governor").write_text("schedutil")
+    assert "warnings" not in session.perform(given, True)
+    assert "warnings" not in session.perform(params, True)
 
 
 def test_an_infiniband_card_with_two_ports_needs_a_port(params, tmp_path):
