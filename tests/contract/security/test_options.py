@@ -63,6 +63,7 @@ def bases(site: Path) -> dict[str, list[dict[str, Any]]]:
         "device_ping": [{**device, "targets": [{"device": 0, "address": "10.9.0.6"}], "count": 1}],
         "device_tls": [{**device, "state": "enabled"}, {**device, "state": "disabled"}],
         "elastic_agent_info": [{"paths": [str(site / "root")]}],
+        "gpu_info": [{"nvidia_smi": str(site / "bin/nvidia-smi")}],
         "hccl_perf": [{**collective, "hccl_test_dir": str(site / "hccl_test"), "environment": {"HCCL_BUFFSIZE": "200"}, "npu_smi": device["npu_smi"]},
                       {**collective, "log": str(site / "table.json")}],
         "hccn_conf": [{**conf, "settings": {"send_arp_status": "1"}, "config": [{"id": 0, "settings": {"mtu": "4200"}}]},

@@ -25,7 +25,8 @@ options:
     required: true
   register_name:
     description:
-      - Name of the variable in which the hosts registered the result of M(hccn.cluster.device_info), with the topics V(processes) and V(super_pod). A host
+      - Name of the variable in which the hosts registered the result of M(hccn.cluster.device_info), with the topics V(processes) and V(super_pod), or of
+        M(hccn.cluster.gpu_info). A host
         without it, or where the task was skipped, counts as idle and as outside of any super pod.
     type: str
     required: true
