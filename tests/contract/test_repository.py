@@ -204,7 +204,7 @@ def test_awx_installs_the_collections_that_roles_need() -> None:
     listed = yaml.safe_load((ROOT / "collections/requirements.yml").read_text())["collections"]
     assert [re.fullmatch(r"\d+\.\d+\.\d+", entry["version"]) is not None for entry in listed] == [True] * len(listed)
     text = "".join(path.read_text() for path in COLLECTION.glob("roles/*/tasks/*.yml"))
-    used = {name for name in re.findall(r"^\s*(?:- )?([a-z0-9_]+\.[a-z0-9_]+)\.[a-z0-9_]+:", text, re.MULTILINE)}
+    used = set(re.findall(r"^\s*(?:- )?([a-z0-9_]+\.[a-z0-9_]+)\.[a-z0-9_]+:", text, re.MULTILINE))
     assert used - {"ansible.builtin", "hccn.cluster"} == {entry["name"] for entry in listed} == {"kubernetes.core"}
 
 

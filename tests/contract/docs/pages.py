@@ -23,12 +23,15 @@ BLOCK = re.compile(r"^\.\. code-block:: (?P<language>\w+)\n(?P<options>(?: {3}:[
 OPTION = re.compile(r"^ {3}:(\w+): *(.*)$", re.MULTILINE)
 
 AWX = "it needs an AWX; tests/integration/awx runs the playbook over a stand-in"
+CARDS = "it needs RDMA cards; tests/integration/check_fabric/test_perftest.py runs the role on a made-up card"
 CLUSTERD = "it needs a ClusterD; tests/integration/clusterd runs the playbook over a stand-in"
 NOT_RUN = {
     "ansible-builder create --file execution-environment.yml --context build/execution-environment": "make lint runs it",
     "ansible-builder create --file execution-environment-kubernetes.yml --context build/execution-environment-kubernetes": "make lint runs it",
     "export CONTROLLER_HOST=https://awx.example CONTROLLER_OAUTH_TOKEN=...": AWX,
     "ansible-playbook -i inventories/site/hosts playbooks/awx.yml -e @awx.yml": AWX,
+    "ansible gpu -m hccn.cluster.rdma_info -a 'rdma_device=mlx5_0 rdma_port=2'": CARDS,
+    "ansible-playbook -i inventory hccn.cluster.check_fabric -e hccn_hosts=gpu -e @cards.yml": CARDS,
     "ansible-playbook -i inventory hccn.cluster.datadist_ready -e @datadist.yml":
         "it needs small hosts; tests/integration/datadist_ready runs the playbook on them",
     "ansible-playbook -i inventory hccn.cluster.nic_switch --check -e @switch.yml": CLUSTERD,

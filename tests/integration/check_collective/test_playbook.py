@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -68,3 +69,19 @@ def test_nccl_tests_in_the_given_order(cluster: Path) -> None:
     record, output = measured(cluster, check_collective_tool="nccl_tests", check_collective_rank_order="given", check_collective_allow_busy=True)
     assert (record["tool"]["name"], record["status"], record["hosts"], record["ranks"]) == ("all_reduce_perf", "ok", ["n1", "n2", "n3"], 6)
     assert "all_reduce over 3 hosts, 6 ranks: ok" in output
+
+
+def test_busy_gpus_of_all_hosts_stop_the_collective(cluster: Path) -> None:
+    """nvidia-smi reports a process on n2 only, which is not the launching host."""
+    folder = cluster / "gpus"
+    folder.mkdir()
+    (folder / "nvidia-smi").write_text("#!/bin/sh\ncase \"$HCCN_TEST_HOST\" in n2) echo '4711, /usr/bin/python3' ;; esac\n")
+    (folder / "nvidia-smi").chmod(0o755)
+    (cluster / "gpus.yml").write_text(json.dumps([{
+        "hosts": "npu", "gather_facts": False, "environment": {"HCCN_TEST_HOST": "{{ inventory_hostname }}", "PATH": f"{folder}:{os.environ['PATH']}"},
+        "roles": ["hccn.cluster.check_collective"]}]))
+    options = {"check_collective_tool": "nccl_tests", "check_collective_mpirun": mpirun(), "check_collective_nccl_tests_dir": str(cluster / "nccl-tests")}
+    done = run_playbook(cluster / "gpus.yml", cluster / "hosts", "-e", json.dumps(options))
+    output = " ".join((done.stdout + done.stderr).split())
+    assert done.returncode == 2, output
+    assert "all_reduce: not run, GPUs are at work: n2 GPUs (pid 4711)" in output

@@ -8,25 +8,11 @@ from pathlib import Path
 import pytest
 
 from tests.lab.roce.machines import Machine
-from tests.lab.roce.playbook import Play, left, server
+from tests.lab.roce.playbook import Play, left, wait_for_server
 from tests.lab.roce.test_runner import examine
 
 ALL_GOOD = {"roce1": "good", "roce2": "good", "roce3": "good", "roce4": "good"}
 LONG = {"check_fabric_iterations": 0, "check_fabric_duration_s": 15}
-MIDDLE_SECONDS = 300.0
-
-
-def wait_for_server(play: Play, machines: list[Machine]) -> tuple[Machine, int]:
-    """Wait for a server. Return its machine and its pid there."""
-    end = time.monotonic() + MIDDLE_SECONDS
-    while time.monotonic() < end:
-        assert play.process.poll() is None, play.output
-        for machine in machines:
-            pid = server(machine)
-            if pid:
-                return machine, pid
-        time.sleep(0.5)
-    raise AssertionError(f"no server came up:\n{play.output}")
 
 
 @pytest.mark.parametrize("operation", ["write", "read", "send"])

@@ -1,7 +1,7 @@
 """Virtual machines with a software RDMA device (rdma_rxe: RoCE v2 over Ethernet) and the real perftest, reached by ssh.
 
 No RDMA hardware and no KVM is needed. The machines are children of this process and end with it. Their Ethernet is a switch (switch.py) behind Unix
-sockets, which loses no frame; the sshd of each machine is reached at a port of 127.0.0.1. At most 4 queue pairs: with more, rxe fails at times.
+sockets, which loses no frame; the sshd of each machine is reached at a port of 127.0.0.1. With more than 4 queue pairs, rxe fails at times.
 """
 
 from __future__ import annotations

@@ -62,7 +62,8 @@ def python(machine: Machine, code: str) -> Any:
 
 def rdma_info(machine: Machine) -> dict[str, Any]:
     """Return the result of rdma_info on the machine."""
-    return python(machine, "import json; from utils._device import rdma_checks; print(json.dumps(rdma_checks.probe({'root': '/', 'fail_on': 'never'})))")
+    options = {"root": "/", "fail_on": "never", "rdma_device": None, "rdma_port": None}
+    return python(machine, f"import json; from utils._device import rdma_checks; print(json.dumps(rdma_checks.probe({options})))")
 
 
 def end_of(machine: Machine) -> RdmaDevice:

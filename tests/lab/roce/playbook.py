@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from tests.lib.waiting import happens
 
 PLAY_SECONDS = 600
 LEFT_SECONDS = 90.0
+MIDDLE_SECONDS = 300.0
 OPTIONS = {
     "check_fabric_tool": "perftest", "check_fabric_plan": "full", "check_fabric_size": "8192", "check_fabric_iterations": 40, "hccn_fail_on": "slow",
     "check_fabric_relative_floor": 0.01,  # the speed of an emulated processor says nothing about the fabric
@@ -81,6 +83,19 @@ def processes(machine: Machine) -> dict[int, list[str]]:
 def server(machine: Machine) -> int:
     """Return the pid of a perftest server, or 0. A client has the address of the server as its last argument."""
     return next((pid for pid, words in processes(machine).items() if words[0].startswith("ib_") and "-p" in words and not words[-1].startswith("10.99.")), 0)
+
+
+def wait_for_server(play: Play, machines: list[Machine]) -> tuple[Machine, int]:
+    """Wait for a server. Return its machine and its pid there."""
+    end = time.monotonic() + MIDDLE_SECONDS
+    while time.monotonic() < end:
+        assert play.process.poll() is None, play.output
+        for machine in machines:
+            pid = server(machine)
+            if pid:
+                return machine, pid
+        time.sleep(0.5)
+    raise AssertionError(f"no server came up:\n{play.output}")
 
 
 def left(machines: Sequence[Machine]) -> dict[str, dict[int, list[str]]]:

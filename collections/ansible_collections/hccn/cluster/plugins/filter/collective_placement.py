@@ -25,8 +25,8 @@ options:
     required: true
   register_name:
     description:
-      - Name of the variable in which the hosts registered the result of M(hccn.cluster.device_info), with the topics V(processes) and V(super_pod). A host
-        without it, or where the task was skipped, counts as idle and as outside of any super pod.
+      - Name of the variable in which the hosts registered the result of M(hccn.cluster.device_info), with the topics V(processes) and V(super_pod), or of
+        M(hccn.cluster.gpu_info). A host without it, or where the task was skipped, counts as idle and as outside of any super pod.
     type: str
     required: true
   trust_name:
@@ -62,7 +62,8 @@ RETURN = r"""
 _value:
   description:
     - A dictionary with C(hosts), C(addresses) and C(known_hosts) in rank order. C(known_hosts) are lines for the C(known_hosts) file of C(ssh).
-    - C(busy) describes each NPU that has processes or whose processes are unknown. C(unready) describes each host where a module failed.
+    - C(busy) describes each NPU that has processes or whose processes are unknown, and the GPUs of each host on which processes compute.
+      C(unready) describes each host where a module failed.
   type: dict
 """
 

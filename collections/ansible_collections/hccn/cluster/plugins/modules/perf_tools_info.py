@@ -43,6 +43,19 @@ options:
     type: list
     elements: str
     default: []
+  rdma_device:
+    description:
+      - RDMA device that perftest will use for O(addresses). By default the device that has the address.
+    type: str
+  rdma_port:
+    description:
+      - Port of the RDMA device that perftest will use. By default the port that has the address.
+    type: int
+    choices: [1, 2]
+  gid_index:
+    description:
+      - Index of the GID that perftest will use. By default the RoCE v2 GID of the address.
+    type: int
   root:
     description:
       - Folder that contains C(sys), C(proc), C(dev) and C(etc), such as C(/host) in a container into which those of the host are mounted.
@@ -140,8 +153,8 @@ devices:
   description:
     - One entry for each of O(addresses), in the form of the NPUs of M(hccn.cluster.device_info), with C(id) (the index in the list), C(address)
       and C(errors).
-    - Each of C(errors) has C(topic), C(code) and C(message). The codes are C(tool_missing), C(no_rdma_device), C(no_gid), C(gid_ambiguous),
-      C(port_down), C(verbs_missing) and C(memlock).
+    - Each of C(errors) has C(topic), C(code) and C(message). The codes are C(tool_missing), C(no_rdma_device), C(no_rdma_port), C(no_gid),
+        C(gid_ambiguous), C(port_ambiguous), C(port_down), C(verbs_missing) and C(memlock).
   returned: always
   type: list
   elements: dict
@@ -168,6 +181,9 @@ def main() -> None:
             "tools": {"type": "list", "elements": "str", "choices": list(packages.TOOLS), "default": [packages.PERFTEST, packages.IPERF3]},
             "packages": {"type": "dict", "default": {}},
             "addresses": {"type": "list", "elements": "str", "default": []},
+            "rdma_device": {"type": "str"},
+            "rdma_port": {"type": "int", "choices": [1, 2]},
+            "gid_index": {"type": "int"},
             "root": {"type": "path", "default": "/"},
             "fail_on": {"type": "str", "choices": ["error", "warning", "never"], "default": "never"},
         },

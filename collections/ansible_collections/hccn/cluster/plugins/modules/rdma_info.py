@@ -23,6 +23,15 @@ extends_documentation_fragment:
   - hccn.cluster._attributes
   - hccn.cluster._attributes.info
 options:
+  rdma_device:
+    description:
+      - Return and check only this RDMA device, such as V(mlx5_0). By default all devices.
+    type: str
+  rdma_port:
+    description:
+      - Return and check only the ports with this number. By default all ports.
+    type: int
+    choices: [1, 2]
   root:
     description:
       - Folder that contains C(sys), C(proc) and C(dev), such as C(/host) in a container into which those of the host are mounted.
@@ -51,6 +60,12 @@ EXAMPLES = r"""
   loop_control:
     label: "{{ item.0.device }} {{ item.1.gid }}"
   when: item.1.type == 'RoCE v2' and item.1.address is not none
+
+- name: Fail if the second port of a card cannot be used
+  hccn.cluster.rdma_info:
+    rdma_device: mlx5_0
+    rdma_port: 2
+    fail_on: warning
 
 - name: Fail if RDMA cannot work
   hccn.cluster.rdma_info:
@@ -137,7 +152,7 @@ memlock:
 problems:
   description:
     - The problems, each with C(rule), C(severity), C(message), C(where) and C(hint).
-    - The rules are C(driver_missing), C(no_rdma_device), C(verbs_missing), C(port_down), C(no_gid) and C(memlock).
+    - The rules are C(driver_missing), C(no_rdma_device), C(no_rdma_port), C(verbs_missing), C(port_down), C(no_gid) and C(memlock).
   returned: success
   type: list
   elements: dict
@@ -157,6 +172,8 @@ from ansible_collections.hccn.cluster.plugins.module_utils._device import rdma_c
 def main() -> None:
     module = AnsibleModule(
         argument_spec={
+            "rdma_device": {"type": "str"},
+            "rdma_port": {"type": "int", "choices": [1, 2]},
             "root": {"type": "path", "default": "/"},
             "fail_on": {"type": "str", "choices": ["error", "warning", "never"], "default": "never"},
         },

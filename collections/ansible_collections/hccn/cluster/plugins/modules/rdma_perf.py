@@ -24,6 +24,10 @@ description:
   - With O(tool=roce_test), the module checks before each reset and each test whether the NPU is busy, unless O(allow_busy=true). If a job has started on the
     NPU, the pair is C(not_run) with C(device_busy), and the NPU is not reset. The result of the check is valid for one second and for all NPUs of the host,
     so C(npu-smi info) runs at most once a second. Each pair also runs C(hccn_tool -qp_info) once at its responder and twice at its initiator.
+  - With O(tool=perftest) and O(tool=iperf3), the module checks the RDMA devices in the same way, with O(tool=iperf3) those that have the addresses in
+    O(plan). An RDMA device is busy if a process of the host has its device file open (C(/proc/PID/fd)), or if it has connected queue pairs of a process
+    (C(rdma resource), which also shows those of other containers). Queue pairs of the kernel and of C(ibacm) do not count. If the user is not root and
+    C(rdma) is not installed, every device is refused.
   - With O(tool=roce_test), the addresses of the NPUs are read again after a failed pair. If an address differs from the plan, another run is changing the
     host, and the pair is C(not_run) with C(address_changed), which is not a failure of its link.
   - A guard in a separate process ends all tools and resets the NPUs if the runner is killed, even by SIGKILL. If the guard is killed, too, the next call on
@@ -96,19 +100,26 @@ options:
     default: roce_test
   rdma_device:
     description:
-      - RDMA device of this host for V(perftest), such as V(mlx5_0). By default the device with the address in O(plan).
+      - RDMA device of this host for V(perftest), such as V(mlx5_0). By default the device with the address in O(plan). The other tools refuse it.
     type: str
-    default: auto
+  rdma_port:
+    description:
+      - Port of the RDMA device for V(perftest), as for C(ib_write_bw -i). By default the port with the address in O(plan). The other tools refuse it.
+      - Required if the host has several InfiniBand ports, unless O(rdma_device) names a device with a single port, since no address identifies an
+        InfiniBand port.
+    type: int
+    choices: [1, 2]
   cpu_governor:
     description:
       - V(performance) sets the frequency governor of the CPUs during the run. The old value is restored in any case, at the latest by the next call on the
         host. V(keep) does not change it.
+      - On a host without a frequency governor, such as most virtual machines, none is set, and a warning says so.
     type: str
     choices: [keep, performance]
     default: keep
   bidirectional:
     description:
-      - Measure bandwidth in both directions at once, and return the sum.
+      - Measure bandwidth in both directions at once, and return the sum. Latency cannot be measured so.
     type: bool
     default: false
   resume:
@@ -157,7 +168,11 @@ options:
     default: /
   operation:
     description:
-      - The RDMA operation.
+      - The RDMA operation. For V(iperf3), data flows from the source to the target, with V(read) from the target to the source.
+      - V(write) is the default because it reaches the line rate of a healthy link with one queue pair. The data of V(read) is limited by the number of
+        outstanding read requests of a queue pair. On an InfiniBand link of 400 Gbit/s, perftest reports 392 Gbit/s for V(write), 391 for V(send) and 329
+        for V(read) with one queue pair. Published thresholds refer to V(write). Between NPUs, V(write) and V(read) reach the same bandwidth.
+      - Use V(read) with several O(qps) to measure what an application reaches that reads.
     type: str
     choices: [write, read, send]
     default: write
@@ -169,35 +184,38 @@ options:
     default: bandwidth
   size:
     description:
-      - Size of a message, in bytes or with V(K), V(M) or V(G) for powers of 1024. C(roce_test) accepts 1 to 874736000 bytes.
-      - V(all) measures all powers of two from 2 bytes to 8M.
+      - Size of a message, in bytes or with V(K), V(M) or V(G) for powers of 1024. V(roce_test) accepts 1 to 874736000 bytes, V(perftest) up to 2147483647,
+        V(iperf3) up to 1M.
+      - V(all) measures all powers of two from 2 bytes to 8M. V(iperf3) refuses it.
       - The default of the tools is 65536 bytes for bandwidth and 2 bytes for latency.
     type: str
   iterations:
     description:
-      - Number of messages of a test, 5 to 20000. Without this option and O(duration), the default of the tool is used.
+      - Number of messages of a test for each queue pair. V(roce_test) accepts 5 to 20000, V(perftest) 5 to 100000000. V(iperf3) refuses it. Without this
+        option and O(duration), the default of the tool is used.
     type: int
   duration:
     description:
-      - Duration of a test in seconds, 1 to 500, instead of O(iterations).
+      - Duration of a test in seconds, instead of O(iterations). V(roce_test) accepts 1 to 500, the other tools up to 86400.
     type: int
   qps:
     description:
-      - Number of queue pairs, 1 to 100. Latency is measured with one.
+      - Number of queue pairs, with V(iperf3) of parallel TCP streams. V(roce_test) accepts 1 to 100, V(perftest) up to 16384, V(iperf3) up to 128. Latency is
+        measured with one.
     type: int
   mtu:
     description:
-      - RDMA MTU of the test. By default the MTU of the port.
+      - RDMA MTU of the test. By default the MTU of the port. V(iperf3) refuses it.
     type: int
     choices: [256, 512, 1024, 2048, 4096]
   gid_index:
     description:
-      - Index of the GID to use, 0 to 5 with V(roce_test), 0 to 64 with V(perftest). By default V(roce_test) selects a GID, and V(perftest) uses the RoCE v2 GID
-        of the address in O(plan).
+      - Index of the GID to use, 0 to 5 with V(roce_test), 0 to 64 with V(perftest). V(iperf3) refuses it. By default V(roce_test) selects a GID, and
+        V(perftest) uses the RoCE v2 GID of the address in O(plan), or none on InfiniBand.
     type: int
   traffic_class:
     description:
-      - Traffic class of the packets, 0 to 255, which is four times the DSCP value. Use the class that is lossless on the switches.
+      - Traffic class of the packets, 0 to 255, which is four times the DSCP value. Use the class that is lossless on the switches. V(iperf3) refuses it.
     type: int
   parallel:
     description:
@@ -214,11 +232,11 @@ options:
     default: 4
   pair_timeout:
     description:
-      - Maximum duration of a pair in seconds, from when both of its NPUs are free.
+      - Maximum duration of a pair in seconds, from when both of its NPUs are free. By default 60, or twice O(duration), or twice the time that the
+        data of the test takes at 10 Gbit/s, whichever is longest.
       - The limit is lower if less time is expected. The expected time follows from O(duration), or from O(size), O(iterations) and O(qps) at 1 Gbit/s, plus
         twice O(server_start_delay). The limit is four times the expected time, and at least 10 seconds.
     type: float
-    default: 60
   meeting_timeout:
     description:
       - Seconds from its own start that this host waits for the runners of its partners. After that, it gives them up after a few attempts.
@@ -296,6 +314,19 @@ EXAMPLES = r"""
     tool: perftest
     duration: 5
     cpu_governor: performance
+
+- name: Measure the second port of a card with eight queue pairs, 500,000 messages of 64 KiB each
+  hccn.cluster.rdma_perf:
+    run_id: "{{ run_id }}"
+    plan: "{{ plan }}"
+    host: "{{ inventory_hostname }}"
+    key: "{{ key }}"
+    tool: perftest
+    rdma_device: mlx5_0
+    rdma_port: 2
+    size: 64K
+    qps: 8
+    iterations: 500000
 
 - name: Cancel a run
   hccn.cluster.rdma_perf:
@@ -384,7 +415,8 @@ def main() -> None:
         host={"type": "str"},
         key={"type": "str", "no_log": True},
         tool={"type": "str", "choices": list(request.TOOLS), "default": request.ROCE_TEST},
-        rdma_device={"type": "str", "default": request.AUTO},
+        rdma_device={"type": "str"},
+        rdma_port={"type": "int", "choices": [1, 2]},
         cpu_governor={"type": "str", "choices": ["keep", "performance"], "default": "keep"},
         bidirectional={"type": "bool", "default": False},
         resume={"type": "str"},
@@ -404,7 +436,7 @@ def main() -> None:
         traffic_class={"type": "int"},
         parallel={"type": "str", "choices": ["rails", "none"], "default": "rails"},
         server_start_delay={"type": "float", "default": roce_test_tool.SERVER_START_SECONDS},
-        pair_timeout={"type": "float", "default": 60},
+        pair_timeout={"type": "float"},
         meeting_timeout={"type": "float", "default": 120},
         wait={"type": "bool", "default": True},
         state_dir={"type": "path", "default": DEFAULT_STATE_DIR},

@@ -149,7 +149,7 @@ def refusals(tool: HccnTool, smi: NpuSmi, host: Host, devices: Sequence[int], al
     }
 
 
-class _Cached:
+class Cached:
     """Caches the result of a call, or its error, for MAX_AGE_S. Threads that call ``get`` during the call wait for its result and share it."""
 
     def __init__(self, call: Callable[[], Any], now: Callable[[], float]) -> None:
@@ -185,8 +185,8 @@ class BusyProbe:
         self._now = now
         self._sleep = sleep
         short_timeout = smi.with_timeout(PROBE_TIMEOUT_S)
-        self._running = _Cached(lambda: processes_by_device(host, short_timeout.processes()), now)
-        self._pairs: Dict[int, _Cached] = {}
+        self._running = Cached(lambda: processes_by_device(host, short_timeout.processes()), now)
+        self._pairs: Dict[int, Cached] = {}
 
     @property
     def npu_smi(self) -> str:
@@ -213,7 +213,7 @@ class BusyProbe:
 
     def _queue_pairs(self, device: int) -> Optional[int]:
         """Return the number of queue pairs, after waiting for up to SETTLE_S: the device may release those of the previous test with a delay."""
-        recent = self._pairs.setdefault(device, _Cached(lambda: _queue_pairs(self._tool, device), self._now))
+        recent = self._pairs.setdefault(device, Cached(lambda: _queue_pairs(self._tool, device), self._now))
         found: Optional[int] = recent.get()
         end = self._now() + SETTLE_S
         while found and self._now() < end:

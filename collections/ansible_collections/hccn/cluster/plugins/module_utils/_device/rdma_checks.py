@@ -8,11 +8,12 @@ from __future__ import annotations
 import os
 import re
 from dataclasses import dataclass
-from typing import Any, Dict, List, Mapping, Optional, Sequence
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from .._core import problems
 from .._core.numbers import count_of
 from .._core.problems import Problem
+from .._core.words import natural, some
 from .rdma_sysfs import ACTIVE, CLASS, ETHERNET, ROCE_V2, RdmaPort, read_ports
 
 ENOUGH_MEMLOCK = 64 * 1024 * 1024
@@ -67,8 +68,10 @@ def read_memlock(root: str = "/") -> Optional[Memlock]:
 def probe(params: Mapping[str, Any]) -> Dict[str, Any]:
     """Return the values of rdma_info: ``rdma_devices``, ``memlock``, ``problems``, and by ``fail_on`` ``failed`` with ``msg``."""
     root = params["root"]
-    ports, memlock = read_ports(root), read_memlock(root)
-    found = host_problems(root, ports) + [problem for port in ports for problem in port_problems(port)] + memlock_problems(memlock, ENOUGH_MEMLOCK)
+    there, memlock = read_ports(root), read_memlock(root)
+    ports, missing = chosen_ports(there, params["rdma_device"], params["rdma_port"])
+    found = host_problems(root, there) + ([missing] if there and missing else [])
+    found += [problem for port in ports for problem in port_problems(port)] + memlock_problems(memlock, ENOUGH_MEMLOCK)
     result: Dict[str, Any] = {
         "changed": False, "rdma_devices": [port.as_dict() for port in ports], "memlock": memlock.as_dict() if memlock else None,
         "problems": problems.as_dicts(found),
@@ -77,6 +80,20 @@ def probe(params: Mapping[str, Any]) -> Dict[str, Any]:
         rest = "" if len(found) == 1 else "; see problems for %d more" % (len(found) - 1)
         result.update(failed=True, msg=found[0].message + rest)
     return result
+
+
+def chosen_ports(ports: Sequence[RdmaPort], device: Optional[str], number: Optional[int]) -> Tuple[List[RdmaPort], Optional[Problem]]:
+    """Return the ports of ``device`` with this ``number``, where None is any, and a problem if there is none."""
+    of_device = [port for port in ports if device in (None, port.device)]
+    found = [port for port in of_device if number in (None, port.port)]
+    if found:
+        return found, None
+    if not of_device:
+        there = sorted({port.device for port in ports}, key=natural)
+        return [], Problem("no_rdma_device", "error", "this host has no RDMA device%s" % (" " + device if device else ""), where="/" + CLASS,
+                           hint="available are %s" % some(there) if there else "check that the driver is loaded; see hccn.cluster.rdma_info")
+    message = "%s has no port %s" % (device, number) if device else "no RDMA device of this host has a port %s" % number
+    return [], Problem("no_rdma_port", "error", message, where="/" + CLASS, hint="available are %s" % some([str(port) for port in of_device]))
 
 
 def host_problems(root: str, ports: Sequence[RdmaPort]) -> List[Problem]:

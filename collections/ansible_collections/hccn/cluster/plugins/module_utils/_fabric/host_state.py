@@ -13,7 +13,8 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence, Set, Tuple
 from .._core.errors import HccnError
 from .._core.guard import run_quietly
 from .._core.process import Child
-from .._device.busy import NOT_IDLE, BusyProbe
+from .._device.busy import NOT_IDLE
+from .._device.rdma_usage import DeviceProbe
 from .._device.failures import BUSY
 from .membership import Membership, silent_after_s
 from .pair_scheduler import PairScheduler
@@ -93,7 +94,7 @@ class HostState:
     """
 
     def __init__(self, plan: Plan, tool: PairTool, settings: Settings, key: bytes, device_context: Optional[Mapping[int, Mapping[str, Any]]] = None,
-                 busy: Optional[BusyProbe] = None, reporters: Sequence[str] = ()) -> None:
+                 busy: Optional[DeviceProbe] = None, reporters: Sequence[str] = ()) -> None:
         self.plan = plan
         self.tool = tool
         self._device_context = device_context or {}

@@ -16,7 +16,7 @@ from .._core.errors import HccnError, InputError
 from .._core.numbers import parse_size
 from .._device.hccn_tool import DRIVER_TOOLS, HccnTool, find_program
 from .._device.host import expand
-from .._perf import iperf3, packages, preflight
+from .._perf import iperf3, packages, perftest, preflight, roce_test_tool
 from .._perf.iperf3 import Iperf3
 from .._perf.perftest import Perftest
 from .._perf.perftest_options import ALL_SIZES, Options
@@ -30,12 +30,14 @@ LEAST_DEADLINE_S = 10.0
 """Starting tools and resetting devices takes some time on a busy host, however short the test is."""
 ROCE_TEST, PERFTEST, IPERF3 = "roce_test", "perftest", "iperf3"
 TOOLS = (ROCE_TEST, PERFTEST, IPERF3)
-AUTO = "auto"
 
 DEFAULT_SIZE_BYTES = 64 * 1024
 DEFAULT_ITERATIONS = 5000
 SLOWEST_BYTES_S = 125e6
 """1 Gbit/s, which every link in use reaches."""
+MODEST_BYTES_S = 1.25e9
+"""10 Gbit/s: a test with more data than this link carries in LEAST_PAIR_TIMEOUT_S gets more time."""
+LEAST_PAIR_TIMEOUT_S = 60.0
 PARALLEL = "rails"
 
 _KEY = re.compile(r"[0-9a-fA-F]{32}")
@@ -49,11 +51,13 @@ Params = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class ToolRequest:
-    """The requested tool, its options, and the names of the programs that it needs on this host."""
+    """The requested tool, its options, and the names of the programs that it needs on this host. ``rdma_device``, ``rdma_port``: None for the one that has
+    the address."""
 
     name: str
     options: Options
-    rdma_device: str
+    rdma_device: Optional[str]
+    rdma_port: Optional[int]
     hccn_tool: str
     npu_smi: str
     timeout_s: float
@@ -62,36 +66,38 @@ class ToolRequest:
     @classmethod
     def parse(cls, params: Params) -> "ToolRequest":
         """Parse the parameters of rdma_perf. Raises InputError."""
-        options = _options(params)
-        if params["rdma_device"] != AUTO and params["tool"] != PERFTEST:
-            raise InputError("rdma_device does not apply to %s" % params["tool"], "omit it: only perftest uses the RDMA device of a host")
-        return cls(params["tool"], options, str(params["rdma_device"]), params["hccn_tool"], params["npu_smi"], float(params["timeout"]), params["root"])
+        return cls(params["tool"], test_options(params), params["rdma_device"], params["rdma_port"], params["hccn_tool"], params["npu_smi"],
+                   float(params["timeout"]), params["root"])
 
     def make(self, plan: Plan) -> PairTool:
         """Return the tool for this host's part of the plan. Raises InputError for options that it does not support, HccnError if it cannot run on this host."""
         if self.name == PERFTEST:
             return self._perftest(plan)
         if self.name == IPERF3:
-            iperf3.validate(self.options)
             return Iperf3(self.options, _iperf3_version())
         return RoceTest(find_hccn_tool(self.hccn_tool, self.timeout_s), self.options)
 
     def _perftest(self, plan: Plan) -> Perftest:
         addresses = {pair.endpoint(plan.host).device: pair.endpoint(plan.host).address for pair in plan.pairs}
-        names: Dict[int, str] = {} if self.rdma_device == AUTO else dict.fromkeys(addresses, self.rdma_device)
-        tool, problems = preflight.prepare(self.options, addresses, names, self.root)
+        tool, problems = preflight.prepare(self.options, addresses, self.rdma_device, self.rdma_port, self.root)
         if problems:
             raise HccnError(problems[0].rule, problems[0].message, problems[0].hint or "")
         return tool
 
 
-def _options(params: Params) -> Options:
-    all_sizes = params["size"] == "all"
-    return Options(
+def test_options(params: Params) -> Options:
+    """Return the options of the test. Raises InputError for options that its tool does not have or would refuse."""
+    tool, all_sizes = params["tool"], params["size"] == "all"
+    for name in ("rdma_device", "rdma_port"):
+        if params[name] is not None and tool != PERFTEST:
+            raise InputError("%s does not apply to %s" % (name, tool), "omit it: only perftest uses the RDMA device of a host")
+    options = Options(
         operation=params["operation"], measure=params["measure"], all_sizes=all_sizes,
         size_bytes=None if all_sizes or params["size"] is None else parse_size(params["size"]),
         iterations=params["iterations"], duration_s=params["duration"], qps=params["qps"], mtu=params["mtu"],
         gid_index=params["gid_index"], traffic_class=params["traffic_class"], bidirectional=params["bidirectional"])
+    {ROCE_TEST: roce_test_tool, PERFTEST: perftest, IPERF3: iperf3}[tool].validate(options)
+    return options
 
 
 def find_program_path(name: str, folders: Sequence[str]) -> str:
@@ -171,8 +177,9 @@ class RunRequest:
 
     @property
     def conditions(self) -> Dict[str, Any]:
-        """The options that affect values and that the tool does not report: CPU governor, parallel measurements, and RDMA device."""
-        return {"cpu_governor": self.cpu_governor, "parallel": PARALLEL if self.settings.parallel else "none", "rdma_device": self.tool.rdma_device}
+        """The options that affect values and that the tool does not report: CPU governor, parallel measurements, RDMA device and port."""
+        return {"cpu_governor": self.cpu_governor, "parallel": PARALLEL if self.settings.parallel else "none", "rdma_device": self.tool.rdma_device,
+                "rdma_port": self.tool.rdma_port}
 
 
 @dataclass(frozen=True)
@@ -200,7 +207,10 @@ def _reporters(hosts: Sequence[str], plan: Plan) -> Tuple[str, ...]:
 
 def _settings(params: Params, tool: ToolRequest) -> Settings:
     start_delay_s = params["server_start_delay"]
-    settings = Settings(start_delay_s, params["pair_timeout"], params["meeting_timeout"], params["parallel"] == PARALLEL,
+    pair_timeout_s = params["pair_timeout"]
+    if pair_timeout_s is None:
+        pair_timeout_s = max(LEAST_PAIR_TIMEOUT_S, 2 * expected_pair_seconds(tool.name, tool.options, start_delay_s, MODEST_BYTES_S))
+    settings = Settings(start_delay_s, pair_timeout_s, params["meeting_timeout"], params["parallel"] == PARALLEL,
                         expected_pair_seconds(tool.name, tool.options, start_delay_s))
     if settings.start_delay_s < 0 or settings.meeting_timeout_s < 0:
         raise InputError("server_start_delay and meeting_timeout must not be negative")
@@ -210,14 +220,17 @@ def _settings(params: Params, tool: ToolRequest) -> Settings:
     return settings
 
 
-def expected_pair_seconds(tool: str, options: Options, start_delay_s: float) -> float:
-    """Return the longest time of a pair without faults: two starts of a server and resets, and the test at a very low bandwidth."""
+def expected_pair_seconds(tool: str, options: Options, start_delay_s: float, bytes_s: float = SLOWEST_BYTES_S) -> float:
+    """Return the time of a pair without faults: two starts of a server and resets, and the test at ``bytes_s``."""
+    return 2 * float(start_delay_s) + test_seconds(tool, options, bytes_s)
+
+
+def test_seconds(tool: str, options: Options, bytes_s: float) -> float:
+    """Return the duration of a test, without the start of its server, at ``bytes_s``."""
     if options.duration_s or tool == IPERF3:
-        test = float(options.duration_s or iperf3.DEFAULT_SECONDS)
-    else:
-        size_bytes = sum(ALL_SIZES) if options.all_sizes else options.size_bytes or DEFAULT_SIZE_BYTES
-        test = size_bytes * (options.iterations or DEFAULT_ITERATIONS) * (options.qps or 1) / SLOWEST_BYTES_S
-    return 2 * float(start_delay_s) + test
+        return float(options.duration_s or iperf3.DEFAULT_SECONDS)
+    size_bytes = sum(ALL_SIZES) if options.all_sizes else options.size_bytes or DEFAULT_SIZE_BYTES
+    return size_bytes * (options.iterations or DEFAULT_ITERATIONS) * (options.qps or 1) / bytes_s
 
 
 def _key(text: str) -> bytes:

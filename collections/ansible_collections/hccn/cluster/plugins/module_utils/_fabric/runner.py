@@ -17,7 +17,8 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence
 from .._core.errors import HccnError
 from .._core.guard import Cleanup, Guard
 from .._core.record import record, utc
-from .._device.busy import NOT_IDLE, BusyProbe
+from .._device.busy import NOT_IDLE
+from .._device.rdma_usage import DeviceProbe
 from .._perf.roce_test_tool import ADDRESS_CHANGED
 from . import journal as journals
 from .host_state import SOURCE, TARGET, HostState, Outcome, SideError, as_fields
@@ -57,7 +58,7 @@ class RunSetup:
     restore: Callable[[], object] = lambda: None
     reporters: Sequence[str] = ()
     progress_path: str = ""
-    busy: Optional[BusyProbe] = None
+    busy: Optional[DeviceProbe] = None
 
 
 def time_limit(plan: Plan, settings: Settings) -> float:

@@ -18,7 +18,10 @@ from .._core.guard import Guard
 from .._core.record import record
 from .._device import busy, host
 from .._device.npu_smi import NpuSmi
+from .._device.rdma_sysfs import read_ports
+from .._device.rdma_usage import DeviceProbe, RdmaBusyProbe, ports_with
 from .._perf import governor, roce_test_tool
+from .._perf.perftest import Perftest
 from . import locks, progress, repair, results
 from . import journal as journals
 from .host_state import SOURCE, Outcome, SideError, as_fields
@@ -38,6 +41,8 @@ def perform(params: Params, check_mode: bool) -> Dict[str, Any]:
         return end_run(EndRequest.parse(params), check_mode)
     request = RunRequest.parse(params)
     result = run_pairs(request, check_mode)
+    if request.cpu_governor == governor.PERFORMANCE and not governor.read(request.root):
+        result["warnings"] = [*result.get("warnings", ()), governor.UNAVAILABLE]
     records = [] if check_mode else journals.read(request.state_dir, request.run_id).records
     return results.judged(result, records, request.fail_on)
 
@@ -81,7 +86,7 @@ def _prepared(request: RunRequest, tool: PairTool) -> _Work:
     plan = request.plan
     conditions_hash = hash_conditions(tool.describe(), request.conditions)
     earlier = taken_over(earlier_records(request.state_dir, request.resume, plan.run_id, conditions_hash), plan.initiated)
-    probe = _busy_probe(request)
+    probe = _busy_probe(request, tool)
     at_work = _refusals(probe, plan.devices)
     journals.prune(request.state_dir)
     listener = Listener(plan.controls[plan.host])
@@ -110,12 +115,12 @@ def _detach(work: _Work, lock: HostLock, run_id: str) -> None:
     work.listener.abandon()
 
 
-def _start_fields(tool: ToolRequest, conditions_hash: str, resumed: int, probe: Optional[busy.BusyProbe]) -> Dict[str, Any]:
+def _start_fields(tool: ToolRequest, conditions_hash: str, resumed: int, probe: Optional[DeviceProbe]) -> Dict[str, Any]:
     """Return the fields of the journal's first line that later calls need to repair or resume the run."""
     fields: Dict[str, Any] = {"tool": tool.name, "conditions_hash": conditions_hash, "resumed": resumed}
     if tool.name == ROCE_TEST:
         fields["hccn_tool"] = find_hccn_tool(tool.hccn_tool, tool.timeout_s).path
-        if probe is not None:
+        if isinstance(probe, busy.BusyProbe):
             fields["npu_smi"] = probe.npu_smi
     return fields
 
@@ -128,11 +133,15 @@ def _governor(request: RunRequest) -> Tuple[Callable[[], object], Callable[[], o
     return (lambda: governor.raise_all(saved, root)), (lambda: governor.restore(saved, root))
 
 
-def _busy_probe(request: RunRequest) -> Optional[busy.BusyProbe]:
+def _busy_probe(request: RunRequest, pair_tool: PairTool) -> Optional[DeviceProbe]:
     """Return the probe that finds busy devices, None if busy devices are used, too. Raises HccnError if the devices cannot be found."""
     tool = request.tool
-    if request.allow_busy or tool.name != ROCE_TEST or not request.plan.devices:
+    if request.allow_busy or not request.plan.devices:
         return None
+    if tool.name != ROCE_TEST:
+        addresses = {pair.endpoint(request.plan.host).device: pair.endpoint(request.plan.host).address for pair in request.plan.pairs}
+        ports = pair_tool.ports if isinstance(pair_tool, Perftest) else ports_with(read_ports(request.root), addresses)
+        return RdmaBusyProbe(ports, request.root) if ports else None
     smi = NpuSmi(tool.npu_smi, find=find_program_path)
     with Guard():
         seen = host.probe(smi)
@@ -140,7 +149,7 @@ def _busy_probe(request: RunRequest) -> Optional[busy.BusyProbe]:
     return busy.BusyProbe(find_hccn_tool(tool.hccn_tool, tool.timeout_s), smi, seen)
 
 
-def _refusals(probe: Optional[busy.BusyProbe], devices: Sequence[int]) -> Dict[int, Dict[str, Any]]:
+def _refusals(probe: Optional[DeviceProbe], devices: Sequence[int]) -> Dict[int, Dict[str, Any]]:
     """Return the errors of the devices that are busy before the run and are not measured."""
     if probe is None:
         return {}

@@ -4,7 +4,8 @@
 """Set the frequency governor of the CPUs to ``performance`` during a measurement, and restore it in any case.
 
 The old values are written to a file before any change, so that the runner, its guard or the next call on this host can restore them. Source: Linux,
-Documentation/admin-guide/pm/cpufreq.rst. A machine without cpufreq (such as most virtual machines) has no policies and is not changed.
+Documentation/admin-guide/pm/cpufreq.rst. A machine without cpufreq (such as most virtual machines) has no policies and is not changed,
+and rdma_perf warns with ``UNAVAILABLE``.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from .._core.errors import HccnError
 PERFORMANCE = "performance"
 SAVED = "governor.json"
 """Name of the file with the values to restore, in the state folder of the run."""
+UNAVAILABLE = ("cpu_governor is performance, but this host has no CPU frequency governor (no policy in /sys/devices/system/cpu/cpufreq), so none was set: the "
+               "firmware or the hypervisor controls the frequency")
 
 _POLICIES = "sys/devices/system/cpu/cpufreq"
 _POLICY = re.compile(r"policy\d+")

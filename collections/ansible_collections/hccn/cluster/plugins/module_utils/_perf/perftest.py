@@ -14,6 +14,7 @@ from typing import Any, Dict, List, Mapping, Optional, Tuple
 
 from .._core.errors import HccnError
 from .._core.process import Result
+from .._device.rdma_sysfs import RdmaPort
 from . import perftest_options, perftest_report, perftest_text
 from .host_server import HostServer
 from .perftest_options import MTUS, Limit, Options
@@ -63,6 +64,11 @@ class Perftest(HostServer):
         self._rdma_devices = rdma_devices
         self._version = version
         super().__init__(base_port)
+
+    @property
+    def ports(self) -> Mapping[int, RdmaPort]:
+        """The ports of the RDMA devices, by their numbers in the plan."""
+        return {number: device.port for number, device in self._rdma_devices.items()}
 
     def varied(self, changes: Mapping[str, int]) -> "Perftest":
         """Return the same tool with other options (``Options.varied``). Raises InputError."""

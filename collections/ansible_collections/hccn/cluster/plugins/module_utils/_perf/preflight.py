@@ -38,7 +38,7 @@ def probe(params: Mapping[str, Any]) -> Dict[str, Any]:
 
 
 def inspect(params: Mapping[str, Any], run: Runner) -> Dict[str, Any]:
-    """Return the values of perf_tools_info for the options ``tools``, ``packages``, ``addresses``, ``root`` and ``fail_on``. Raises InputError."""
+    """Return the values of perf_tools_info for its options. Raises InputError."""
     packages.check(params["packages"])
     root, by = params["root"], packages.manager()
     tools = [_tool(name, root, run) for name in params["tools"]]
@@ -48,7 +48,7 @@ def inspect(params: Mapping[str, Any], run: Runner) -> Dict[str, Any]:
     result: Dict[str, Any] = {
         "changed": False, "tools": tools, "missing": lacking, "packages": list(wanted), "package_manager": by.name if by else None,
         "command": list(packages.command(by, wanted)), "distribution": packages.distribution(root),
-        "devices": _devices(params["addresses"], packages.PERFTEST in params["tools"], root, found), "problems": problems.as_dicts(found),
+        "devices": _devices(params, found), "problems": problems.as_dicts(found),
     }
     if problems.fails(found, params["fail_on"]):
         result.update(failed=True, msg="; ".join("%s (%s)" % (problem.message, problem.hint) for problem in found))
@@ -114,27 +114,29 @@ def _missing(tool: Mapping[str, Any], root: str, command: Sequence[str]) -> Prob
                    hint=" ".join(command) or "install %s: %s has no supported package manager (apt-get, dnf or yum)" % (tool["name"], distribution))
 
 
-def _devices(addresses: Sequence[str], rdma: bool, root: str, found: Sequence[Problem]) -> List[Dict[str, Any]]:
+def _devices(params: Mapping[str, Any], found: Sequence[Problem]) -> List[Dict[str, Any]]:
     """Return a device for each address in the form of device_info, numbered in the order of ``addresses``. ``errors`` are reasons why it cannot be measured."""
-    ports = read_ports(root) if rdma and addresses else []
+    addresses, rdma = params["addresses"], packages.PERFTEST in params["tools"]
+    ports = read_ports(params["root"]) if rdma and addresses else []
     general = [{"topic": "tool", "code": problem.rule, "message": "%s (%s)" % (problem.message, problem.hint)} for problem in found]
-    return [{"id": number, "address": address, "errors": general + (_rdma_errors(ports, address, root) if rdma else [])}
+    return [{"id": number, "address": address, "errors": general + (_rdma_errors(ports, address, params) if rdma else [])}
             for number, address in enumerate(addresses)]
 
 
-def _rdma_errors(ports: Sequence[RdmaPort], address: str, root: str) -> List[Dict[str, Any]]:
+def _rdma_errors(ports: Sequence[RdmaPort], address: str, params: Mapping[str, Any]) -> List[Dict[str, Any]]:
     try:
-        bad = blockers(find_device(ports, address), read_memlock(root), Options())
+        chosen = find_device(ports, address, params["rdma_device"], params["rdma_port"], gid_index=params["gid_index"])
+        bad = blockers(chosen, read_memlock(params["root"]), Options())
     except HccnError as error:
         return [{"topic": "rdma", "code": error.code, "message": error.sentence()}]
     return [{"topic": "rdma", "code": problem.rule, "message": "%s (%s)" % (problem.message, problem.hint)} for problem in bad]
 
 
-def prepare(options: Options, addresses: Mapping[int, str], names: Mapping[int, str], root: str = "/", base_port: int = BASE_PORT,
-            run: Runner = process.run) -> Tuple[Perftest, List[Problem]]:
+def prepare(options: Options, addresses: Mapping[int, str], rdma_device: Optional[str] = None, rdma_port: Optional[int] = None, root: str = "/",
+            base_port: int = BASE_PORT, run: Runner = process.run) -> Tuple[Perftest, List[Problem]]:
     """Return the tool for the devices of this host, and the problems that make every test with it fail.
 
-    ``addresses``: by the number of the device in the plan; ``names``: of RDMA devices by the same number, if the address is ambiguous.
+    ``addresses``: by the number of the device in the plan; ``rdma_device``, ``rdma_port``: of the host, where None is the one that has the address.
     Starts ``PROGRAM --version``. Raises HccnError for a missing program, device or GID, InputError for the options.
     """
     validate(options)
@@ -143,7 +145,7 @@ def prepare(options: Options, addresses: Mapping[int, str], names: Mapping[int, 
     rdma_devices: Dict[int, RdmaDevice] = {}
     found: List[Problem] = []
     for device, address in sorted(addresses.items()):
-        rdma_devices[device] = find_device(ports, address, names.get(device), gid_index=options.gid_index)
+        rdma_devices[device] = find_device(ports, address, rdma_device, rdma_port, gid_index=options.gid_index)
         found += [problem for problem in blockers(rdma_devices[device], memlock, options) if problem not in found]
     return Perftest(options, rdma_devices, version, base_port), found
 

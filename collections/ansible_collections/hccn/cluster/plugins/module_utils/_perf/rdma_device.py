@@ -14,7 +14,7 @@ from typing import List, Optional, Sequence
 from .._core.errors import HccnError
 from .._core.problems import Problem
 from .._core.words import some
-from .._device.rdma_checks import Memlock, memlock_problems, port_problems
+from .._device.rdma_checks import Memlock, chosen_ports, memlock_problems, port_problems
 from .._device.rdma_sysfs import ACTIVE, ETHERNET, ROCE_V2, Gid, RdmaPort
 from .perftest_options import ALL_SIZES, Options
 
@@ -23,6 +23,7 @@ MAX_GID_INDEX = 64
 
 DEFAULT_SIZE = 65536
 _BUFFER = 4096
+_CHOOSE = "choose one with rdma_device and rdma_port"
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,8 @@ def find_device(ports: Sequence[RdmaPort], address: str, device: Optional[str] =
                 gid_index: Optional[int] = None) -> RdmaDevice:
     """Return the port that has ``address``, limited to ``device``, port ``number`` and ``netdev`` if these are given.
 
-    Raises HccnError ``no_rdma_device``, ``no_rdma_port``, ``no_gid``, ``gid_ambiguous``, whose hints list what is available.
+    Raises HccnError ``no_rdma_device``, ``no_rdma_port``, ``no_gid``, ``gid_ambiguous``, ``port_ambiguous``, whose hints list what is available. The address
+    of a host does not identify an InfiniBand port, so of several ports one must be named.
     """
     chosen = _chosen(ports, device, number)
     if gid_index is not None:
@@ -53,24 +55,20 @@ def find_device(ports: Sequence[RdmaPort], address: str, device: Optional[str] =
         fabric = [port for port in chosen if port.link_layer not in (None, ETHERNET)]
         if len(fabric) == 1:
             return RdmaDevice(fabric[0], None)
+        if fabric:
+            raise HccnError("port_ambiguous", "%s does not identify one of the InfiniBand ports %s" % (address, some(list(map(str, fabric)))), _CHOOSE)
         raise HccnError("no_gid", "no RDMA device of this host has a RoCE v2 GID of %s%s" % (address, " on %s" % netdev if netdev else ""), _there(chosen))
     active = [pair for pair in found if pair[0].state == ACTIVE] or found
     if len({str(port) for port, _gid in active}) > 1:
-        raise HccnError("gid_ambiguous", "%s is a GID of %s" % (address, " and ".join(str(port) for port, _gid in active)), "name the RDMA device to use")
+        raise HccnError("gid_ambiguous", "%s is a GID of %s" % (address, " and ".join(str(port) for port, _gid in active)), _CHOOSE)
     port, gid = active[0]
     return RdmaDevice(port, gid.index)
 
 
 def _chosen(ports: Sequence[RdmaPort], device: Optional[str], number: Optional[int]) -> List[RdmaPort]:
-    if not ports:
-        raise HccnError("no_rdma_device", "this host has no RDMA device", "check that the driver is loaded; see hccn.cluster.rdma_info")
-    of_device = [port for port in ports if device in (None, port.device)]
-    if not of_device:
-        raise HccnError("no_rdma_device", "this host has no RDMA device %s" % device, "available are %s" % ", ".join(sorted({port.device for port in ports})))
-    found = [port for port in of_device if number in (None, port.port)]
-    if not found:
-        message = "%s has no port %s" % (device, number) if device else "no RDMA device of this host has a port %s" % number
-        raise HccnError("no_rdma_port", message, "available are %s" % ", ".join(map(str, of_device)))
+    found, problem = chosen_ports(ports, device, number)
+    if problem:
+        raise HccnError(problem.rule, problem.message, problem.hint or "")
     return found
 
 

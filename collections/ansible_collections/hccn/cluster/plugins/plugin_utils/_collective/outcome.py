@@ -82,7 +82,7 @@ def _lines(result: Mapping[str, Any], run: Run, records: Sequence[Mapping[str, A
     if run.unready:
         return f"{run.operation}: not run, a host is not ready: {'; '.join(run.unready)}"
     if run.busy:
-        return f"{run.operation}: not run, NPUs are at work: {', '.join(run.busy)}"
+        return f"{run.operation}: not run, {'GPUs' if ' GPUs ' in run.busy[0] else 'NPUs'} are at work: {', '.join(run.busy)}"
     if "msg" in result:
         return " ".join(filter(None, (f"{run.operation}: failed. {result['msg']}", run.job_problem)))
     if "samples" not in record:

@@ -19,7 +19,7 @@ Variables = Callable[[str], Mapping[str, Any]]
 class Placement:
     """``hosts`` are in rank order, with their ``addresses``. ``known_hosts`` are lines for ssh.
 
-    ``busy`` describes each busy NPU, ``unready`` each failure of a host.
+    ``busy`` describes each busy NPU and the busy GPUs of each host, ``unready`` each failure of a host.
     """
 
     hosts: list[str] = field(default_factory=list)
@@ -36,8 +36,8 @@ class Placement:
 def placement(hosts: Iterable[str], variables: Variables, register_name: str, trust_name: str, addresses: Mapping[str, Any], rank_order: str) -> Placement:
     """Return the placement of a collective over ``hosts``.
 
-    ``register_name`` and ``trust_name`` are the variables in which the hosts registered the results of device_info and ssh_trust. ``variables`` is called once
-    per host.
+    ``register_name`` and ``trust_name`` are the variables in which the hosts registered the results of device_info or gpu_info, and of ssh_trust.
+    ``variables`` is called once per host.
     """
     found = Placement()
     own: dict[str, tuple[Any, list[str]]] = {}
@@ -69,8 +69,9 @@ def _super_pod(host: str, probe: Mapping[str, Any]) -> tuple[str, Any]:
 
 
 def _busy(host: str, probe: Mapping[str, Any]) -> list[str]:
-    """Return a description of each NPU that has processes or whose processes are unknown."""
-    found = []
+    """Return a description of each NPU that has processes or whose processes are unknown, and of GPUs that have processes."""
+    on_gpus = [str(_mapping(process).get("pid")) for process in _sequence(probe.get("gpu_processes"))]
+    found = [f"{host} GPUs (pid {', '.join(on_gpus)})"] if on_gpus else []
     for device in map(_mapping, _sequence(probe.get("devices"))):
         processes = device.get("processes")
         if not isinstance(processes, (list, tuple)):

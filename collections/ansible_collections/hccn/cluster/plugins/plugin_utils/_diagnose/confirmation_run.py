@@ -5,12 +5,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 from ...module_utils._core.words import some
-from .._plan.isolation import MISSING, confirming_round, isolation_rounds, retest
+from .._plan.isolation import MISSING, confirming_round, isolation_rounds, retest, retest_qps
 from .._plan.plan_forms import Entry, extended, pairs_of, topology_of
 from .diagnosis import Diagnosis
 from .unstarted_runs import Results
@@ -77,7 +79,7 @@ def plan_confirmation_run(plan: Mapping[str, Any], found: Diagnosis, results: Re
     isolating = [] if found.has_rows else _without(absent, isolation_rounds(plan, states, seed, MOST_ROUNDS, [*found.behind_path, *found.single_partner]))
     uncertain = set(found.uncertain)
     names = [name for name, npus in pairs if npus in uncertain and absent.isdisjoint(host for host, _device in npus)][:MOST_RETESTED]
-    retested = retest(extended(plan, isolating), names, {} if found.has_rows else states, seed)
+    retested = retest(extended(plan, isolating), names, {} if found.has_rows else states, seed, retest_qps(_used_qps(results)))
     settling = [*isolating, *_without(absent, [*retested.again, *retested.others, *retested.same])]
     confirming = confirming_round(extended(plan, settling), {*absent, *found.contested}, seed) if found.contested else []
     rounds = [*settling, *confirming]
@@ -87,6 +89,23 @@ def plan_confirmation_run(plan: Mapping[str, Any], found: Diagnosis, results: Re
     behind_path, single_partner = met.intersection(found.behind_path), met.intersection(found.single_partner)
     return ConfirmationRun(rounds, sum(map(len, isolating)), len(names), len(behind_path), len(single_partner - behind_path),
                            found.contested if confirming else ())
+
+
+def _used_qps(results: Results) -> int:
+    """Return the number of queue pairs that most hosts report, 1 if they report none."""
+    reported = [{_qps_of(record) for record in _measurements(result)} for result in results.values()]
+    return max(Counter(chain.from_iterable(reported)).items(), key=lambda item: (item[1], item[0]), default=(1, 0))[0]
+
+
+def _measurements(result: Any) -> list[Any]:
+    found = result.get("measurements") if isinstance(result, Mapping) else None
+    return found if isinstance(found, list) else []
+
+
+def _qps_of(record: Any) -> int:
+    options = record.get("options") if isinstance(record, Mapping) else None
+    qps = options.get("qps") if isinstance(options, Mapping) else None
+    return qps if type(qps) is int else 1
 
 
 def _joined(reasons: Sequence[str]) -> str:

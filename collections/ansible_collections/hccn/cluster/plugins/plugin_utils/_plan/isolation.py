@@ -27,7 +27,9 @@ GOOD, BAD, MISSING = "good", "bad", "missing"
 STATES = (GOOD, BAD, MISSING)
 
 RETEST_QPS = 4
-"""Queue pairs of a retest. Each has its own source port, so that not all of them use the same link of a bundle."""
+"""Least number of queue pairs of a retest. Each has its own source port, so that not all of them use the same link of a bundle."""
+MOST_RETEST_QPS = 100
+"""The smallest limit of all tools, that of roce_test."""
 
 
 @dataclass
@@ -80,16 +82,23 @@ def isolation_rounds(plan: Mapping[str, Any], states: Mapping[str, str], seed: i
     return _entries(plan, rounds, addresses)
 
 
+def retest_qps(used: int) -> int:
+    """Return the number of queue pairs of a retest, which must differ from the ``used`` one: twice as many, or half as many if no tool accepts that."""
+    if used < RETEST_QPS:
+        return RETEST_QPS
+    return 2 * used if 2 * used <= MOST_RETEST_QPS else min(used // 2, MOST_RETEST_QPS)
+
+
 def retest(plan: Mapping[str, Any], pairs: Iterable[str], states: Mapping[str, str], seed: int = 0, qps: int = RETEST_QPS) -> Retest:
-    """Return rounds that show whether the path of these pairs is bad: the pairs with more queue pairs, their NPUs with other proven partners if there are
-    any, and the pairs with the same options.
+    """Return rounds that show whether the path of these pairs is bad: the pairs with another number of queue pairs, their NPUs with other proven partners if
+    there are any, and the pairs with the same options.
 
     A source stays a source and a target a target, since an NPU may be bad in one direction only. Partners on the same leaf are preferred, since no path
     between leaves is involved there.
 
-    The path is bad if both NPUs are good with others and the pair is bad again. If the pair is good with more queue pairs and bad with the same options, one of
-    several links of the path is bad. If it is good with the same options, the fault is intermittent, or was elsewhere. Raises InputError for an id that is not
-    in the plan.
+    The path is bad if both NPUs are good with others and the pair is bad again. If the pair is good with another number of queue pairs and bad with the same
+    options, one of several links of the path is bad. If it is good with the same options, the fault is intermittent, or was elsewhere. Raises InputError for
+    an id that is not in the plan.
     """
     wanted = set(pairs)
     found = {name: pair for name, pair in pairs_of(plan) if name in wanted}

@@ -61,8 +61,8 @@ def rules(result):
     return [(problem["rule"], problem["severity"], problem.get("where")) for problem in result["problems"]]
 
 
-def look(root, fail_on="never"):
-    return rdma_checks.probe({"root": str(root), "fail_on": fail_on})
+def look(root, fail_on="never", rdma_device=None, rdma_port=None):
+    return rdma_checks.probe({"root": str(root), "fail_on": fail_on, "rdma_device": rdma_device, "rdma_port": rdma_port})
 
 
 def test_port_of_an_adapter(tmp_path):
@@ -94,6 +94,24 @@ def test_names_are_sorted_naturally(tmp_path):
     for device, number in (("mlx5_10", 1), ("mlx5_2", 2), ("mlx5_2", 1)):
         add_port(tmp_path, device, number)
     assert [str(port) for port in rdma_sysfs.read_ports(str(tmp_path))] == ["mlx5_2 port 1", "mlx5_2 port 2", "mlx5_10 port 1"]
+
+
+@pytest.mark.parametrize("device, port, ports, rules_found, message", [
+    (None, None, ["mlx5_0 1", "mlx5_0 2", "mlx5_10 1"], [("port_down", "warning", "mlx5_0 port 1")], "mlx5_0 port 1 is DOWN (LinkUp)"),
+    (None, 1, ["mlx5_0 1", "mlx5_10 1"], [("port_down", "warning", "mlx5_0 port 1")], "mlx5_0 port 1 is DOWN (LinkUp)"),
+    ("mlx5_0", 2, ["mlx5_0 2"], [], None),
+    ("mlx5_10", None, ["mlx5_10 1"], [], None),
+    ("mlx5_10", 2, [], [("no_rdma_port", "error", "/sys/class/infiniband")], "mlx5_10 has no port 2"),
+    ("mlx5_7", None, [], [("no_rdma_device", "error", "/sys/class/infiniband")], "this host has no RDMA device mlx5_7"),
+])
+def test_device_and_port_limit_the_result(tmp_path, device, port, ports, rules_found, message):
+    for name, number, state in (("mlx5_0", 1, "1: DOWN"), ("mlx5_0", 2, "4: ACTIVE"), ("mlx5_10", 1, "4: ACTIVE")):
+        add_port(tmp_path, name, number, state=state, layer="InfiniBand")
+    for number, name in enumerate(("mlx5_0", "mlx5_10")):
+        add_verbs(tmp_path, name, number)
+    result = look(tmp_path, "warning", device, port)
+    assert ["%s %d" % (entry["device"], entry["port"]) for entry in result["rdma_devices"]] == ports
+    assert (rules(result), result.get("msg")) == (rules_found, message)
 
 
 def test_network_device_without_gids_is_found_by_dev_port(tmp_path):

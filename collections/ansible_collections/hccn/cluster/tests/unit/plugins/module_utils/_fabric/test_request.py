@@ -61,12 +61,20 @@ def test_the_expected_time_of_a_pair(tool, options, seconds):
     assert expected_pair_seconds(tool, Options(**options), 4) == pytest.approx(seconds)
 
 
+@pytest.mark.parametrize("changes, seconds", [
+    ({}, 60.0), ({"pair_timeout": 7.0}, 7.0), ({"iterations": None, "duration": 40}, 2 * (2 + 40.0)), ({"iterations": None, "duration": 20}, 60.0),
+    ({"tool": "perftest", "iterations": 500000, "qps": 8}, 2 * (2 + 65536 * 8 * 500000 / 1.25e9)),
+])
+def test_a_large_test_gets_more_time(changes, seconds):
+    assert RunRequest.parse({**PARAMETERS, "pair_timeout": None, **changes}).settings.pair_timeout_s == pytest.approx(seconds)
+
+
 PARAMETERS = {
     "run_id": "r1", "host": "a", "key": "00112233445566778899AABBCCDDEEFF", "tool": "roce_test", "operation": "write", "measure": "bandwidth",
     "size": "64K", "iterations": 100, "duration": None, "qps": 2, "mtu": None, "gid_index": None, "traffic_class": None, "parallel": "none",
     "server_start_delay": 1.0, "pair_timeout": 5.0, "meeting_timeout": 7.0, "wait": True, "state_dir": "/state", "purge": True, "devices": ["1"],
-    "hccn_tool": "hccn_tool", "npu_smi": "npu-smi", "timeout": 5, "fail_on": "any", "allow_busy": True, "rdma_device": "auto", "cpu_governor": "keep",
-    "bidirectional": False, "resume": "last", "root": "/", "reporters": ["b", "a", "b"], "context": {"product": "A2"},
+    "hccn_tool": "hccn_tool", "npu_smi": "npu-smi", "timeout": 5, "fail_on": "any", "allow_busy": True, "rdma_device": None, "rdma_port": None,
+    "cpu_governor": "keep", "bidirectional": False, "resume": "last", "root": "/", "reporters": ["b", "a", "b"], "context": {"product": "A2"},
     "plan": {
         "hosts": {name: {"control_address": "127.0.0.1", "control_port": 18514} for name in "ab"},
         "rounds": [[{"id": "p%d" % device, "source": {"host": "a", "device": device, "address": "10.0.0.1"},
@@ -80,7 +88,7 @@ def test_the_request_of_a_run():
     assert (request.run_id, [pair.id for pair in request.plan.pairs], request.reporters) == ("r1", ["p1"], ("b", "a"))
     assert request.tool.options == Options(size_bytes=65536, iterations=100, qps=2)
     assert request.settings == Settings(1.0, 5.0, 7.0, False, 2.0 + 65536 * 100 * 2 / 125e6)
-    assert request.conditions == {"cpu_governor": "keep", "parallel": "none", "rdma_device": "auto"}
+    assert request.conditions == {"cpu_governor": "keep", "parallel": "none", "rdma_device": None, "rdma_port": None}
     assert (request.key, request.device_context) == (bytes.fromhex("00112233445566778899aabbccddeeff"), {1: {"product": "A2"}})
     with pytest.raises(dataclasses.FrozenInstanceError):
         request.wait = False

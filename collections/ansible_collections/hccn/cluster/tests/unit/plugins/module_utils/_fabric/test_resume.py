@@ -13,7 +13,7 @@ from ansible_collections.hccn.cluster.plugins.module_utils._fabric.journal impor
 from ansible_collections.hccn.cluster.plugins.module_utils._fabric.plan import Endpoint, Pair
 
 TOOL = {"tool": {"name": "ib_write_bw", "version": "6.29"}, "operation": "write", "measure": "bandwidth", "options": {"qps": 1}}
-CONDITIONS = {"cpu_governor": "keep", "parallel": "rails", "rdma_device": "auto"}
+CONDITIONS = {"cpu_governor": "keep", "parallel": "rails", "rdma_device": None, "rdma_port": None}
 _ENDS = {"source": {"host": "a", "device": 0}, "target": {"host": "b", "device": 0}, "context": {"round": 1}, "samples": []}
 GOOD = {"id": "r1/p0001/forward/1", "status": "ok", **_ENDS}
 BAD = {"id": "r1/p0002/forward/1", "status": "failed", "error": {"code": "x", "message": "y"}, **_ENDS}
@@ -47,7 +47,7 @@ def test_the_hash_covers_the_options_without_the_release_of_the_tool():
     assert session.hash_conditions({**TOOL, "options": {"qps": 2}}, CONDITIONS) != known
 
 
-@pytest.mark.parametrize("changes", [{"cpu_governor": "performance"}, {"parallel": "none"}, {"rdma_device": "mlx5_1"}])
+@pytest.mark.parametrize("changes", [{"cpu_governor": "performance"}, {"parallel": "none"}, {"rdma_device": "mlx5_1"}, {"rdma_port": 2}])
 def test_other_conditions_change_the_hash(changes):
     assert session.hash_conditions(TOOL, {**CONDITIONS, **changes}) != session.hash_conditions(TOOL, CONDITIONS)
 

@@ -40,7 +40,7 @@ def params(tmp_path):
         "size": "64K", "iterations": 100, "duration": None, "qps": None, "mtu": None, "gid_index": None, "traffic_class": None, "parallel": "rails",
         "server_start_delay": 0.0, "pair_timeout": 5.0, "meeting_timeout": 0.0, "wait": True, "state_dir": str(tmp_path / "state"), "purge": False,
         "devices": ["all"], "hccn_tool": str(tool), "npu_smi": str(tmp_path / "npu-smi"), "timeout": 5, "fail_on": "any", "allow_busy": True,
-        "rdma_device": "auto", "cpu_governor": "keep", "bidirectional": False, "resume": None, "root": "/",
+        "rdma_device": None, "rdma_port": None, "cpu_governor": "keep", "bidirectional": False, "resume": None, "root": "/",
         "reporters": [], "context": None,
     }
 

@@ -75,6 +75,11 @@ def test_busy_or_unknown_gpus_are_refused(tmp_path: Path, script: str, code: str
     assert (caught.value.code, caught.value.message) == (code, message)
 
 
+def test_processes_on_gpus(tmp_path: Path) -> None:
+    assert nvidia_smi.compute_processes(smi(tmp_path, "echo '12, /usr/bin/python3'; echo '13, [N/A]'")) == [(12, "/usr/bin/python3"), (13, "[N/A]")]
+    assert nvidia_smi.compute_processes(str(tmp_path / "none")) == []
+
+
 def test_nvidia_smi_that_cannot_be_executed(tmp_path: Path) -> None:
     path = tmp_path / "nvidia-smi"
     path.write_text("")

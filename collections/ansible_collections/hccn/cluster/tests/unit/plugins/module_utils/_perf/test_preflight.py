@@ -37,7 +37,8 @@ def host(tmp_path, monkeypatch):
 
 
 def found(root, tools, run=says, **options):
-    return preflight.inspect({"tools": tools, "packages": {}, "addresses": [], "root": str(root), "fail_on": "never", **options}, run)
+    return preflight.inspect({"tools": tools, "packages": {}, "addresses": [], "rdma_device": None, "rdma_port": None, "gid_index": None,
+                              "root": str(root), "fail_on": "never", **options}, run)
 
 
 def test_host_with_all_tools(host):
@@ -121,6 +122,19 @@ def test_devices_for_the_addresses_of_perftest(host):
         "topic": "rdma", "code": "no_gid",
         "message": "no RDMA device of this host has a RoCE v2 GID of 10.0.0.12 (available are mlx5_0 port 1 GID 3 (RoCE v2, 10.0.0.11))"}
     assert found(root, ["iperf3"], addresses=["10.9.9.9"])["devices"] == [{"id": 0, "address": "10.9.9.9", "errors": []}]
+
+
+@pytest.mark.parametrize("options, errors", [
+    ({"rdma_device": "mlx5_0", "rdma_port": 1, "gid_index": 3}, []),
+    ({"rdma_port": 2}, ["no RDMA device of this host has a port 2 (available are mlx5_0 port 1)"]),
+    ({"rdma_device": "mlx5_1"}, ["this host has no RDMA device mlx5_1 (available are mlx5_0)"]),
+    ({"gid_index": 4}, ["no RDMA device of this host has 10.0.0.11 at GID index 4 (available are mlx5_0 port 1 GID 3 (RoCE v2, 10.0.0.11))"]),
+])
+def test_chosen_device_port_and_gid_of_perftest(host, options, errors):
+    root = host("dnf", *SIX)
+    rdma_device(root)
+    (device,) = found(root, ["perftest"], addresses=["10.0.0.11"], **options)["devices"]
+    assert [error["message"] for error in device["errors"]] == errors
 
 
 def test_devices_with_a_port_down_and_a_missing_tool(host):

@@ -38,6 +38,10 @@ def test_gid_is_found_by_address(address, choice, device, port, index):
 
 @pytest.mark.parametrize("ports, address, choice, code, message", [
     ([], "10.0.0.11", {}, "no_rdma_device", "this host has no RDMA device"),
+    ([], "10.0.0.11", {"device": "mlx5_9"}, "no_rdma_device", "this host has no RDMA device mlx5_9"),
+    (PORTS[:2], "10.0.0.11", {"number": 2}, "no_rdma_port", "no RDMA device of this host has a port 2"),
+    ([make_port(number=number, layer="InfiniBand") for number in (1, 2)], "10.0.0.11", {}, "port_ambiguous",
+     "10.0.0.11 does not identify one of the InfiniBand ports mlx5_0 port 1, mlx5_0 port 2"),
     (PORTS, "10.0.0.11", {"device": "mlx5_9"}, "no_rdma_device", "this host has no RDMA device mlx5_9"),
     (PORTS, "10.0.0.11", {"device": "mlx5_0", "number": 2}, "no_rdma_port", "mlx5_0 has no port 2"),
     (PORTS, "10.0.0.12", {}, "no_gid", "no RDMA device of this host has a RoCE v2 GID of 10.0.0.12"),
@@ -70,6 +74,15 @@ def test_active_port_is_preferred():
 def test_infiniband_needs_no_gid():
     end = find_device([make_port(layer="InfiniBand", gids=((0, "x", "IB/RoCE v1", None, None),))], "10.0.0.11")
     assert (end.port.device, end.gid_index, end.link_type) == ("mlx5_0", None, "IB")
+
+
+DUAL = [make_port(number=number, layer="InfiniBand", gids=((0, "x", "IB/RoCE v1", None, None),)) for number in (1, 2)]
+
+
+@pytest.mark.parametrize("choice, port, index", [({"number": 2}, 2, None), ({"device": "mlx5_0", "number": 1}, 1, None), ({"number": 2, "gid_index": 0}, 2, 0)])
+def test_port_of_an_infiniband_card_is_chosen_by_number(choice, port, index):
+    end = find_device(DUAL, "10.0.0.11", **choice)
+    assert (end.port.device, end.port.port, end.gid_index, end.link_type) == ("mlx5_0", port, index, "IB")
 
 
 @pytest.mark.parametrize("options, size", [
@@ -116,20 +129,21 @@ def version(timed_out=False):
 
 
 def test_preflight(host):
-    tool, found = preflight.prepare(Options(), {0: "10.0.0.11", 1: "10.0.0.11"}, {}, str(host), run=version())
+    tool, found = preflight.prepare(Options(), {0: "10.0.0.11", 1: "10.0.0.11"}, root=str(host), run=version())
     assert [(problem.rule, problem.where) for problem in found] == [("port_down", "rxe0 port 1")]
     assert tool.server(1, "10.0.0.11") == ("ib_write_bw", "-d", "rxe0", "-i", "1", "-x", "1", "-F", "-p", "18516", "--report_gbits")
     assert tool.describe()["tool"] == {"name": "ib_write_bw", "version": "6.06"}
 
 
-@pytest.mark.parametrize("options, addresses, names, run, code", [
-    (Options("read"), {0: "10.0.0.11"}, {}, version(), "tool_missing"),
-    (Options(), {0: "10.0.0.11"}, {}, version(True), "timeout"),
-    (Options(), {0: "10.0.0.12"}, {}, version(), "no_gid"),
-    (Options(), {0: "10.0.0.11"}, {0: "mlx5_0"}, version(), "no_rdma_device"),
-    (Options(iterations=4), {0: "10.0.0.11"}, {}, version(), "invalid_input"),
+@pytest.mark.parametrize("options, addresses, device, port, run, code", [
+    (Options("read"), {0: "10.0.0.11"}, None, None, version(), "tool_missing"),
+    (Options(), {0: "10.0.0.11"}, None, None, version(True), "timeout"),
+    (Options(), {0: "10.0.0.12"}, None, None, version(), "no_gid"),
+    (Options(), {0: "10.0.0.11"}, "mlx5_0", None, version(), "no_rdma_device"),
+    (Options(), {0: "10.0.0.11"}, None, 2, version(), "no_rdma_port"),
+    (Options(iterations=4), {0: "10.0.0.11"}, None, None, version(), "invalid_input"),
 ])
-def test_preflight_errors(host, options, addresses, names, run, code):
+def test_preflight_errors(host, options, addresses, device, port, run, code):
     with pytest.raises(HccnError) as raised:
-        preflight.prepare(options, addresses, names, str(host), run=run)
+        preflight.prepare(options, addresses, device, port, str(host), run=run)
     assert raised.value.code == code

@@ -75,6 +75,8 @@ def test_busy_and_unready_hosts_prevent_the_collective(fail_on):
     fails = fail_on != "never"
     assert found(fail_on=fail_on, run={"busy": busy}, skipped=True) == (
         "busy", "all_reduce: not run, NPUs are at work: n1 NPU 0 (pid 5), n2 NPU 1 (processes unknown)", fails)
+    assert found(fail_on=fail_on, run={"busy": ["n2 GPUs (pid 11, 12)"]}, skipped=True) == (
+        "busy", "all_reduce: not run, GPUs are at work: n2 GPUs (pid 11, 12)", fails)
     assert found(fail_on=fail_on, run={"busy": busy, "unready": unready, "check_mode": True}) == (
         "unready", "all_reduce: not run, a host is not ready: n1: lost; n2: gone", fails)
 

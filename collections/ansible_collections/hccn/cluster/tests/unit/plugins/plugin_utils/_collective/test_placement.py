@@ -55,6 +55,13 @@ def test_busy_npus_are_named_in_the_order_of_the_hosts():
     assert found.unready == [], "what is known of its NPUs is what counts"
 
 
+def test_processes_on_gpus_of_any_host_are_busy():
+    variables = {"n1": {"look": {"gpu_processes": []}}, "n2": {"look": {"gpu_processes": [{"pid": 11, "name": "a"}, {"pid": 12, "name": "b"}]}},
+                 "n3": {"look": {"msg": "nvidia-smi does not report whether the GPUs are busy", "failed": True}}}
+    found = placed(variables)
+    assert (found.busy, found.unready) == (["n2 GPUs (pid 11, 12)"], ["n3: nvidia-smi does not report whether the GPUs are busy"])
+
+
 @pytest.mark.parametrize("result, reasons", [
     ({"msg": "npu-smi is missing"}, ["n1: npu-smi is missing"]),
     ({"msg": "MODULE FAILURE", "module_stderr": "Traceback\nOSError: full\n", "module_stdout": "x"}, ["n1: MODULE FAILURE: OSError: full"]),

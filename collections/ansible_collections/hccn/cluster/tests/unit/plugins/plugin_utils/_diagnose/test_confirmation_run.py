@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import pytest
+
 from ansible_collections.hccn.cluster.plugins.module_utils._fabric.plan import parse_plan
 from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose.diagnosis import diagnose
 from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose.confirmation_run import plan_confirmation_run
@@ -73,6 +75,22 @@ def test_a_bad_pair_between_good_hosts_is_measured_again_and_with_others():
     whole = extended(PLAN, further.rounds)
     (component,) = diagnose(NAMES, results(whole, slow=["ab"]), plan=whole).components
     assert (component["kind"], component["name"], component["certain"]) == ("pair", "path a NPU 0 to b NPU 0", True)
+
+
+@pytest.mark.parametrize("options, qps", [({}, 4), ({"qps": 8}, 16), ({"qps": "8"}, 4), ({"qps": True}, 4), (None, 4)])
+def test_a_bad_pair_is_measured_again_with_more_queue_pairs_than_the_run_used(options, qps):
+    measured = results(PLAN, slow=["ab"])
+    for result in measured.values():
+        for record in result["measurements"]:
+            record["options"] = options
+    _found, further = diagnose_and_plan(measured)
+    assert [entry["options"] for entry in further.rounds[0]] == [{"qps": qps}]
+
+
+def test_one_host_does_not_decide_the_queue_pairs_of_a_retest():
+    measured = results(PLAN, slow=["ab"])
+    measured["c"]["measurements"][0]["options"] = {"qps": 64}
+    assert [entry["options"] for entry in diagnose_and_plan(measured)[1].rounds[0]] == [{"qps": 4}]
 
 
 def test_an_npu_that_is_bad_as_target_only_is_not_a_bad_path():

@@ -23,7 +23,7 @@ def refused(code, message=IN_USE):
     ("tool_missing", "not_measured"), ("tool_not_executable", "not_measured"), ("cannot_start", "not_measured"), ("no_device", "not_measured"),
     ("unsupported_dialect", "not_measured"), ("timeout", "not_measured"), ("busy_unknown", "busy"), ("no_rdma_device", "not_measured"),
     ("no_rdma_port", "not_measured"), ("no_gid", "not_measured"), ("gid_ambiguous", "not_measured"), ("tool_failed", "not_measured"),
-    ("of_another_release", "not_measured"),
+    ("port_ambiguous", "not_measured"), ("of_another_release", "not_measured"),
 ])
 def test_a_run_that_did_not_start_is_not_a_fault(code, verdict_class):
     found = diagnose("abcd", {**results_of(*ring()[:2]), "d": refused(code)})

@@ -7,7 +7,7 @@ import pytest
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import InputError
 from ansible_collections.hccn.cluster.plugins.module_utils._fabric.plan import parse_plan
 from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.plan_forms import extended, pairs_of
-from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.isolation import isolation_rounds, retest
+from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.isolation import isolation_rounds, retest, retest_qps
 from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.pair_plan import make_plan
 
 
@@ -161,6 +161,11 @@ def test_a_bad_pair_is_measured_again_and_its_npus_with_others():
     source, target = dict(pairs_of(plan))[bad]
     roles = [(entry["source"]["host"], entry["target"]["host"]) for one in found.others for entry in one]
     assert (sum(sender == source[0] for sender, _other in roles), sum(other == target[0] for _sender, other in roles)) == (1, 1)
+
+
+@pytest.mark.parametrize("used, qps", [(1, 4), (2, 4), (3, 4), (4, 8), (8, 16), (50, 100), (51, 25), (100, 50), (16384, 100), (-5, 4)])
+def test_a_retest_uses_another_number_of_queue_pairs(used, qps):
+    assert retest_qps(used) == qps
 
 
 def test_many_bad_pairs_of_a_path_are_measured_again():
