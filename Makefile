@@ -104,8 +104,8 @@ sanity: .venv/.lint ## run ansible-test sanity and units, without a container
 	python tests/lab/versions/ansible_test.py sanity
 	python tests/lab/versions/ansible_test.py units
 
-molecule: .venv/.lint ## run scenarios on real small hosts (tests/lab/testbed); root only
-	tests/lab/molecule/run
+molecule: .venv/.lint ## run molecule test for all scenarios of extensions/molecule: the demo, and playbooks on real small hosts (tests/lab/testbed; root only)
+	extensions/molecule/run
 
 simulate: .venv/.test ## test plans and diagnosis of the fabric check on simulated fabrics with known faults, up to 4,096 hosts
 	PYTHONPATH=collections:. python -m tests.lab.fabric_simulation

@@ -25,7 +25,15 @@ OPTION = re.compile(r"^ {3}:(\w+): *(.*)$", re.MULTILINE)
 AWX = "it needs an AWX; tests/integration/awx runs the playbook over a stand-in"
 CARDS = "it needs RDMA cards; tests/integration/check_fabric/test_perftest.py runs the role on a made-up card"
 CLUSTERD = "it needs a ClusterD; tests/integration/clusterd runs the playbook over a stand-in"
+DEMO = "it needs the installation that the page shows before; make demo runs the playbook"
+GIT = "it needs the published repository; tests/contract/test_project_collection.py runs the same commands with a clone"
 NOT_RUN = {
+    "ansible-galaxy collection install git+https://github.com/hccn-cluster/hccn.cluster.git": GIT,
+    "ansible-galaxy collection install git+https://github.com/hccn-cluster/hccn.cluster.git#/collections/ansible_collections/hccn/cluster,v1.0.0": GIT,
+    "ansible-galaxy collection install --no-deps git+https://git.example/npu/hccn.git,v1.0.0 "
+    "git+https://git.example/npu/hccn.git#/collections/ansible_collections/hccn/cluster,v1.0.0": GIT,
+    "export HCCN_DEMO_FOLDER=$PWD/nodes HCCN_RESULTS_PATH=$PWD/history ANSIBLE_CALLBACKS_ENABLED=hccn.cluster.results": DEMO,
+    "ansible-playbook -i ~/.ansible/collections/ansible_collections/hccn/project/inventories/demo/hosts hccn.project.demo": DEMO,
     "ansible-builder create --file execution-environment.yml --context build/execution-environment": "make lint runs it",
     "ansible-builder create --file execution-environment-kubernetes.yml --context build/execution-environment-kubernetes": "make lint runs it",
     "export CONTROLLER_HOST=https://awx.example CONTROLLER_OAUTH_TOKEN=...": AWX,

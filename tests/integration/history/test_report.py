@@ -35,12 +35,14 @@ def test_task_reports_its_own_run(tmp_path: Path) -> None:
         f"{MEASURE}- measure: {{outcome: failed}}\n  ignore_errors: true\n"
         "- hccn.cluster.report:\n  register: page\n  run_once: true\n"
         "- hccn.cluster.report:\n  register: again\n  run_once: true\n"
-        "- assert: {that: not again.changed}\n"
+        f"- hccn.cluster.report: {{path: {tmp_path}/page.html}}\n  register: named\n  run_once: true\n"
+        f"- hccn.cluster.report: {{path: {tmp_path}/page.html}}\n  register: same\n  run_once: true\n"
+        "- assert: {that: [not again.changed, named.changed, not same.changed]}\n"
     )
     returned = reported(tmp_path, tasks, hosts="n1,n2,", env={"HCCN_RUN_ID": "r1"})
     page = tmp_path / "history/reports/r1.html"
     assert {key: returned[key] for key in ("changed", "path", "run_id", "incomplete", "counts")} == {
-        "changed": True,
+        "changed": False,
         "path": str(page),
         "run_id": "r1",
         "incomplete": True,
@@ -104,7 +106,7 @@ def test_check_mode_writes_no_page_and_shows_a_short_diff(tmp_path: Path) -> Non
     tasks = f"{MEASURE}- hccn.cluster.report:\n  register: page\n"
     returned = reported(tmp_path, tasks, "--check", "--diff", env={"HCCN_RUN_ID": "r1"})
     page = tmp_path / "history/reports/r1.html"
-    assert (returned["changed"], returned["path"], page.exists()) == (True, str(page), False)
+    assert (returned["changed"], returned["path"], page.exists()) == (False, str(page), False)
     assert returned["diff"]["before"] == "absent\n"
     assert returned["diff"]["after"].split(", sha256 ")[0].endswith(" bytes")
 

@@ -24,6 +24,8 @@ description:
     available in English and Chinese, follows the dark or light setting of the browser, is readable in greyscale, and can be printed.
   - Other formats are Markdown for tickets, JSON for programs, and metrics for Prometheus.
   - The page depends only on the history, so the same history gives the same page.
+  - The task is changed if the content of the file differs. The page of the current run without O(path) is never a change, since every run adds its own page
+    to the history, as it adds its own file.
 extends_documentation_fragment:
   - hccn.cluster._attributes
 attributes:

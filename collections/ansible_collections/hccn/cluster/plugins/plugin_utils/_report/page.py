@@ -20,7 +20,8 @@ DEFAULT_LIMIT = 30
 
 @dataclass(frozen=True)
 class Written:
-    """A written page. ``changed``: the file did not exist or had different content (``before``). ``current``: the run of the page is not over."""
+    """A written page. ``changed``: the file did not exist or had different content (``before``), and it is not the page that the run of this process adds
+    to its own history. ``current``: the run of the page is not over."""
 
     path: Path
     changed: bool
@@ -51,9 +52,10 @@ def write(folder: Path, run_id: str | None = None, path: Path | None = None, *, 
         text = _lines(run, current)
     else:
         text = _rendered(page, comparison, page_format, language)
+    of_history = current and path is None  # a new record like the file of the run, of which no run has two
     path, content = path or page_path(folder, run.file.run_id, page_format), text.encode("utf-8", "replace")
     before = _put(path, content, mode, dry_run)
-    return Written(path, before != content, page, run, current, before, content)
+    return Written(path, before != content and not of_history, page, run, current, before, content)
 
 
 def _put(path: Path, content: bytes, mode: int, dry_run: bool) -> bytes | None:

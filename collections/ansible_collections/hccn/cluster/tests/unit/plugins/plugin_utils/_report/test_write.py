@@ -53,6 +53,8 @@ def test_page_of_the_current_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv(FILE_VARIABLE, str(begun(tmp_path).path))
     written = pages.write(tmp_path)
     assert (written.run.file.run_id, written.current, written.page.facts.state) == ("r1", True, "running")
+    assert (written.changed, written.before) == (False, None), "the page that a run adds to its own history is no change"
+    assert pages.write(tmp_path, path=tmp_path / "page.html").changed
     monkeypatch.setenv(LOST_VARIABLE, "the disk is full")
     assert pages.write(tmp_path).page.facts.state == "incomplete"
 
