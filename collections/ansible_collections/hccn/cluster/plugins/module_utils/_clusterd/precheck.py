@@ -44,7 +44,6 @@ class Prechecks(NamedTuple):
     checked: List[str]
     unchecked: List[str]
 
-
     def __add__(self, other: Any) -> "Prechecks":
         return Prechecks(self.problems + other.problems, self.checked + other.checked, self.unchecked + other.unchecked)
 
@@ -223,5 +222,5 @@ def job(make_api: Any, namespace: str, job_id: str) -> Prechecks:
 
 def run(nics: Nics, nodes: Mapping[str, Any], declared: Mapping[str, Any], make_api: Any, namespace: str, job_id: str) -> Prechecks:
     """Run all checks. ``make_api`` returns the Kubernetes API; if it raises HccnError, the checks of the job are unchecked."""
-    return (products(nics, nodes, declared) + links(nics, nodes) + unknown_products(nics, nodes, declared) + job(make_api, namespace, job_id)
-            + Prechecks([], [], list(ALWAYS_UNCHECKED)))
+    of_nodes = products(nics, nodes, declared) + links(nics, nodes) + unknown_products(nics, nodes, declared)
+    return of_nodes + job(make_api, namespace, job_id) + Prechecks([], [], list(ALWAYS_UNCHECKED))

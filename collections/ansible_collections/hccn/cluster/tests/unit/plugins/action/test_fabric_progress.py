@@ -61,7 +61,7 @@ def ran(monkeypatch, *answers, **more):
 def test_lines_are_displayed_until_the_run_is_over(monkeypatch):
     action, result = ran(monkeypatch, answer(None), answer(fabric(3)), answer(fabric(9)), answer(fabric(12, True), "finished", False))
     assert action.displayed == ["round 2 of 3, 3 of 12 pairs done, 0 failed, about 18 s left", "round 2 of 3, 9 of 12 pairs done, 0 failed, about 2 s left",
-                           "12 of 12 pairs done, 0 failed, finished"]
+                                "12 of 12 pairs done, 0 failed, finished"]
     assert (result["state"], result["lines"], result["msg"], result["reporter"], result["changed"]) == (
         "over", action.displayed, action.displayed[-1], "n1", False)
     assert result["progress"]["pairs_done"] == 12
@@ -117,9 +117,9 @@ def test_names_from_hosts_are_displayed_printable_and_bounded(monkeypatch):
 
 
 @pytest.mark.parametrize("found", [[], "x", 7, {"hosts": 4}, {**fabric(3), "hosts": "4"}, {**fabric(3), "pairs_done": -1}, {**fabric(3), "round": True},
-                                  {**fabric(3), "seconds": float("nan")}, {**fabric(3), "age": None}, {**fabric(3), "over": "yes"},
-                                  {**fabric(3), "silent": "n1"}, {**fabric(3), "slowest": []}, {**fabric(3), "slowest": {"value": "5"}},
-                                  {**fabric(3), "pairs_done": 10 ** 400}])
+                                   {**fabric(3), "seconds": float("nan")}, {**fabric(3), "age": None}, {**fabric(3), "over": "yes"},
+                                   {**fabric(3), "silent": "n1"}, {**fabric(3), "slowest": []}, {**fabric(3), "slowest": {"value": "5"}},
+                                   {**fabric(3), "pairs_done": 10 ** 400}])
 def test_a_malformed_answer_loses_the_reporter_and_not_the_run(monkeypatch, found):
     action, result = ran(monkeypatch, *[answer(found)] * 3)
     assert result["state"] == "lost"
