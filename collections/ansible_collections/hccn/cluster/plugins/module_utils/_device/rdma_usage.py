@@ -17,6 +17,7 @@ from typing import Any, Callable, Dict, Mapping, NamedTuple, Optional, Sequence,
 
 from .._core import process, procfs
 from .._core.errors import HccnError
+from .._core.numbers import is_integer
 from .._core.process import MARK
 from .._core.words import printable
 from .busy import BUSY_HINT, BusyProbe, Cached
@@ -56,7 +57,7 @@ def parse_queue_pairs(text: str) -> Optional[Dict[str, Set[User]]]:
     for entry in entries:
         name, pid = str(entry.get("comm", "")), entry.get("pid")
         if entry.get("type") in CONNECTED and not name.startswith("["):
-            found.setdefault(str(entry.get("ifname")), set()).add(User(pid if type(pid) is int else None, printable(name)))
+            found.setdefault(str(entry.get("ifname")), set()).add(User(pid if is_integer(pid) else None, printable(name)))
     return found
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
+from ...module_utils._core.numbers import is_integer
 from ...module_utils._core.words import some
 from .._plan.isolation import MISSING, confirming_round, isolation_rounds, retest, retest_qps
 from .._plan.plan_forms import Entry, extended, pairs_of, topology_of
@@ -105,7 +106,7 @@ def _measurements(result: Any) -> list[Any]:
 def _qps_of(record: Any) -> int:
     options = record.get("options") if isinstance(record, Mapping) else None
     qps = options.get("qps") if isinstance(options, Mapping) else None
-    return qps if type(qps) is int else 1
+    return qps if is_integer(qps) else 1
 
 
 def _joined(reasons: Sequence[str]) -> str:

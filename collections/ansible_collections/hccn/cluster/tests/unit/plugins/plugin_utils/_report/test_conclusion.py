@@ -40,9 +40,9 @@ FABRIC = {"kind": "verdict", "status": "failed", "samples": [{"kind": "path", "n
 TASK = {"event": "failed", "host": "localhost", "task": "Conclude", "message": "The job failed"}
 
 
-def build(records: list[dict[str, Any]], events: list[dict[str, Any]] | None = None, end: Any = END) -> model.Page:
+def build(records: list[dict[str, Any]], events: list[dict[str, Any]] | None = None, ended: bool = True) -> model.Page:
     file = RunFile(Path("/h/20261120T101530Z-r1.jsonl"), "r1", "20261120T101530Z", part=False)
-    return model.build(Run(file, HEADER, records, events or [], end))
+    return model.build(Run(file, HEADER, records, events or [], END if ended else None))
 
 
 def classes_and_reasons(page: model.Page) -> list[tuple[str, str, str]]:
@@ -104,22 +104,22 @@ def test_headline(hosts: list[str], findings: list[made.Finding], english: str, 
     assert f"\n**{english}**\n" in markdown.render(page) and f"\n**{chinese}**\n" in markdown.render(page, "zh")
 
 
-@pytest.mark.parametrize(("findings", "classes", "end", "state"), [
-    ([LINK], {}, END, "failed"),
-    ([LOST], {}, END, "failed"),
-    ([SLOW], {}, END, "slow"),
-    ([made.finding("mtu_differs", made.of_host("npu1"), "1500", hosts=["npu1"])], {}, END, "slow"),
-    ([], {"npu1": "busy"}, END, "slow"),
-    ([PATH], {}, END, "slow"),
-    ([made.finding("not_measured", made.of_host("npu1"), "left out", hosts=["npu1"])], {}, END, "not_judged"),
-    ([made.finding("collective_skipped", made.Component("cluster", "cluster"), "one host")], {}, END, "good"),
-    ([], {}, END, "good"),
-    ([], {}, None, "incomplete"),
-    ([LINK], {}, None, "failed"),
+@pytest.mark.parametrize(("findings", "classes", "ended", "state"), [
+    ([LINK], {}, True, "failed"),
+    ([LOST], {}, True, "failed"),
+    ([SLOW], {}, True, "slow"),
+    ([made.finding("mtu_differs", made.of_host("npu1"), "1500", hosts=["npu1"])], {}, True, "slow"),
+    ([], {"npu1": "busy"}, True, "slow"),
+    ([PATH], {}, True, "slow"),
+    ([made.finding("not_measured", made.of_host("npu1"), "left out", hosts=["npu1"])], {}, True, "not_judged"),
+    ([made.finding("collective_skipped", made.Component("cluster", "cluster"), "one host")], {}, True, "good"),
+    ([], {}, True, "good"),
+    ([], {}, False, "incomplete"),
+    ([LINK], {}, False, "failed"),
 ])
-def test_state_is_that_of_the_conclusion(findings: list[made.Finding], classes: dict[str, str], end: Any, state: str) -> None:
+def test_state_is_that_of_the_conclusion(findings: list[made.Finding], classes: dict[str, str], ended: bool, state: str) -> None:
     """Verdicts do not count separately, since the conclusion includes them."""
-    assert build([verdict("npu2", "good"), FABRIC, *concluded(*findings, **classes)], [TASK], end).state == state
+    assert build([verdict("npu2", "good"), FABRIC, *concluded(*findings, **classes)], [TASK], ended).state == state
 
 
 def test_last_conclusion_counts_with_its_findings() -> None:
@@ -131,7 +131,7 @@ def test_last_conclusion_counts_with_its_findings() -> None:
 
 
 def test_run_interrupted_before_its_conclusion_shows_its_findings() -> None:
-    page = build([verdict("npu2", "good"), *concluded(LINK)[:-1]], end=None)
+    page = build([verdict("npu2", "good"), *concluded(LINK)[:-1]], ended=False)
     assert (page.conclusion, [one.cause for one in page.findings], page.state) == (None, ["link_down"], "failed")
     assert tables(page)[0][1][:3] == ["✕ failed", "npu3 NPU 5", "the link is down Evidence (1) hccn_tool -i 5 -link -g: link DOWN"]
     assert "1 of 1 hosts" not in html.render(page) and "The host is good." in html.render(page)
