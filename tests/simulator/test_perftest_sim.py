@@ -80,7 +80,7 @@ def test_texts_are_those_of_the_recorded_runs(host: Path) -> None:
     ("-d mlx5_0", "IB device mlx5_0 not found\n Unable to find the Infiniband/RoCE device\n"),
     ("-d rxe0 -i 2", " Port number 2 state is Down\n Couldn't set the link layer\n Couldn't get context for the device\n"),
     ("-d rxe0 -i 3", " Unable to query port 3 attributes\n Couldn't set the link layer\n Couldn't get context for the device\n"),
-    (f"-d rxe0 -p 1 {ADDRESS}", f"Couldn't connect to {ADDRESS}:1\nUnable to open file descriptor for socket connection\n"),
+    ("-d rxe0 -p 1 127.0.0.1", "Couldn't connect to 127.0.0.1:1\nUnable to open file descriptor for socket connection\n"),
     ("-d rxe0 --qps 3", "ib_write_bw: unrecognized arguments: --qps\n Parser function exited with Error\n"),
 ])
 def test_failures(host: Path, options: str, error: str) -> None:
