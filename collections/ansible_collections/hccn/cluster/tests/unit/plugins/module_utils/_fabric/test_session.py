@@ -61,6 +61,7 @@ def test_a_packed_plan_has_the_same_result(params):
 
 
 def test_resume_with_other_options_is_refused(params):
+    params["plan"] = plan_of(free_port())
     session.perform(params, False)
     session.perform({**params, "plan": pack(params["plan"]), "resume": "r1", "run_id": "r2"}, False)
     with pytest.raises(HccnError) as raised:

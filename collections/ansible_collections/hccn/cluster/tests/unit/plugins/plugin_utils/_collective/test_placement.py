@@ -56,8 +56,8 @@ def test_busy_npus_are_named_in_the_order_of_the_hosts():
 
 
 def test_processes_on_gpus_of_any_host_are_busy():
-    variables = {"n1": {"look": {"gpu_processes": []}}, "n2": {"look": {"gpu_processes": [{"pid": 11, "name": "a"}, {"pid": 12, "name": "b"}]}},
-                 "n3": {"look": {"msg": "nvidia-smi does not report whether the GPUs are busy", "failed": True}}}
+    variables = {"n1": {"probe": {"gpu_processes": []}}, "n2": {"probe": {"gpu_processes": [{"pid": 11, "name": "a"}, {"pid": 12, "name": "b"}]}},
+                 "n3": {"probe": {"msg": "nvidia-smi does not report whether the GPUs are busy", "failed": True}}}
     found = placed(variables)
     assert (found.busy, found.unready) == (["n2 GPUs (pid 11, 12)"], ["n3: nvidia-smi does not report whether the GPUs are busy"])
 
