@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import copy
 import json
 import os
 import pwd
@@ -20,7 +19,7 @@ from ansible_collections.hccn.cluster.plugins.module_utils._fabric.plan import p
 KEY = "0123456789abcdef0123456789ABCDEF"
 
 
-def plan_of(port=18514):
+def plan_of(port):
     def end(host, device):
         return {"host": host, "device": device, "address": "10.0.%d.%d" % (device, "ab".index(host) + 1)}
 
@@ -36,7 +35,8 @@ def params(tmp_path):
     tool.write_text("#!/bin/sh\necho \"$@\" >> %s/calls\necho 'Cmd executed successfully!'\n" % tmp_path)
     tool.chmod(tool.stat().st_mode | stat.S_IXUSR)
     return {
-        "run_id": "r1", "state": "present", "plan": plan_of(), "host": "a", "key": KEY, "tool": "roce_test", "operation": "write", "measure": "bandwidth",
+        "run_id": "r1", "state": "present", "plan": plan_of(free_port()), "host": "a", "key": KEY, "tool": "roce_test", "operation": "write",
+        "measure": "bandwidth",
         "size": "64K", "iterations": 100, "duration": None, "qps": None, "mtu": None, "gid_index": None, "traffic_class": None, "parallel": "rails",
         "server_start_delay": 0.0, "pair_timeout": 5.0, "meeting_timeout": 0.0, "wait": True, "state_dir": str(tmp_path / "state"), "purge": False,
         "devices": ["all"], "hccn_tool": str(tool), "npu_smi": str(tmp_path / "npu-smi"), "timeout": 5, "fail_on": "any", "allow_busy": True,
@@ -61,7 +61,6 @@ def test_a_packed_plan_has_the_same_result(params):
 
 
 def test_resume_with_other_options_is_refused(params):
-    params["plan"] = plan_of(free_port())
     session.perform(params, False)
     session.perform({**params, "plan": pack(params["plan"]), "resume": "r1", "run_id": "r2"}, False)
     with pytest.raises(HccnError) as raised:
@@ -367,7 +366,7 @@ def test_a_run_that_failed_as_a_whole_fails_the_module():
 
 
 def test_the_time_limit_counts_the_busiest_device():
-    entries = copy.deepcopy(plan_of())
+    entries = plan_of(18514)
     entries["rounds"].append([{**entries["rounds"][0][0], "id": "p0003"}])
     plan = parse_plan(entries, "a", "r1")
     assert runner.time_limit(plan, Settings(0.0, 10.0, 100.0)) == 145.0
