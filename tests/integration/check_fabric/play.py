@@ -44,7 +44,10 @@ def results(cluster: Cluster) -> dict[str, dict[str, Any]]:
 
 @contextlib.contextmanager
 def sshd(folder: Path) -> Iterator[dict[str, Any]]:
-    """Start an sshd and yield the variables for connections to it. For root it has a separate /run, where sshd needs a folder."""
+    """Start an sshd and yield the variables for connections to it. For root it has a separate /run, where sshd needs a folder.
+
+    The home of a login is ``folder``, since bash reads the user's .bashrc in every login, and that may wait for a lock that a stopped login holds.
+    """
     if not os.access(SSHD, os.X_OK) or shutil.which("ssh") is None:
         skip("sshd")
     folder.mkdir(mode=0o700)
@@ -54,7 +57,7 @@ def sshd(folder: Path) -> Iterator[dict[str, Any]]:
     port = free_port()
     (folder / "sshd_config").write_text("\n".join([
         f"Port {port}", "ListenAddress 127.0.0.1", f"HostKey {folder}/host", f"AuthorizedKeysFile {folder}/authorized", f"PidFile {folder}/pid", "UsePAM no",
-        "StrictModes no", "PermitRootLogin yes", "PasswordAuthentication no", ""]))
+        "StrictModes no", "PermitRootLogin yes", "PasswordAuthentication no", f"SetEnv HOME={folder}", ""]))
     argv = [SSHD, "-D", "-f", str(folder / "sshd_config"), "-E", str(folder / "log")]
     if os.getuid() == 0:
         argv = ["unshare", "--mount", "sh", "-c", 'mount -t tmpfs none /run && mkdir -m 0755 /run/sshd && exec "$@"', "sh", *argv]
