@@ -64,7 +64,7 @@ def mutated(generator: random.Random, answer: Any, others: Sequence[str] = ()) -
     elif how == "nest":
         holder[key] = generator.choice(([holder[key]], {"x": holder[key]}, [[holder[key]]]))
     elif how == "deep":
-        for _level in range(generator.choice((5, 60))):
+        for _level in range(generator.choice((5, 60, 300))):
             holder[key] = generator.choice(([holder[key]], {"x": holder[key]}))
     elif how == "add":
         target = holder[key] if isinstance(holder[key], dict) else holder if isinstance(holder, dict) else made
