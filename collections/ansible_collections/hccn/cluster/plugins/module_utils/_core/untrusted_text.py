@@ -8,8 +8,8 @@ from __future__ import annotations
 import json
 from typing import Any, Callable, Dict, List, Optional, Tuple, Union
 
-TEMPLATE_MARKS = ("{{", "{%", "{#")
-"""Marks that start a template in Ansible and in inventories. A template can run code."""
+TEMPLATE_MARKS = ("{{", "{%", "{#", "#jinja2:")
+"""Marks of a template in Ansible and in inventories. A template can run code. A text that begins with the last one can choose other marks."""
 
 
 def json_object(text: Union[str, bytes]) -> Optional[Dict[str, Any]]:

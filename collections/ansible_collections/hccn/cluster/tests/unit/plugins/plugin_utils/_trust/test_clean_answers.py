@@ -25,7 +25,7 @@ def test_a_name_with_a_template_is_removed_and_reported():
         "product": None, "msg": EVIL, "previous": {"text": EVIL},
         "devices": [{"id": 1, "lldp": {"system_name": None}, "errors": [
             {"topic": "lldp", "code": "template_in_name", "hint": "rename it at its source, which is the switch for lldp",
-             "message": "lldp.system_name contains {{, {% or {#, which Ansible could run as code, so the value is not used"}]}, "odd"],
+             "message": "lldp.system_name contains {{, {%, {# or #jinja2:, which Ansible could run as code, so the value is not used"}]}, "odd"],
         "warnings": ["w", "n1: not used, since Ansible could run it as code: product, devices[0].lldp.system_name"]}
 
 
