@@ -18,7 +18,8 @@ MARKUP = f"<img src=x onerror={MARK}=1>"
 
 WORDS: Sequence[str] = (
     "", " ", "-", f"-oProxyCommand=touch {CANARY}", f"--{MARK}", f"$(touch {CANARY})", f"'; touch {CANARY} #", f"`touch {CANARY}`",
-    f"{{{{ lookup('pipe', 'touch {CANARY}') }}}}", f"{{% for x in lookup('pipe', 'touch {CANARY}') %}}{{% endfor %}}", "{{", "{# x #}", "#jinja2: x",
+    f"{{{{ lookup('pipe', 'touch {CANARY}') }}}}", f"{{% for x in lookup('pipe', 'touch {CANARY}') %}}{{% endfor %}}", "{{", "{# x #}",
+    f"#jinja2: variable_start_string: '<<', variable_end_string: '>>'\n<< lookup('pipe', 'touch {CANARY}') >>",
     f"../../{CANARY}", f"/tmp/{CANARY}", f"!unsafe {MARK}", MARKUP, f"</script><script>{MARK}=1</script>", f"[x](javascript:{MARK})", "@everyone",
     "\x1b[2J\x1b]0;x\x07", "\u202e\u2066", "\x00", "\ud800", "a\nb\r\nTASK [x]", "999.999.999.999", "10.1.1.999", "::", "1e999", "nan", "0x10", "9" * 400,
     "\u0661", "all", "localhost", "x" * 20_000, "failed", "good", "source", "target")
@@ -64,7 +65,7 @@ def mutated(generator: random.Random, answer: Any, others: Sequence[str] = ()) -
     elif how == "nest":
         holder[key] = generator.choice(([holder[key]], {"x": holder[key]}, [[holder[key]]]))
     elif how == "deep":
-        for _level in range(generator.choice((5, 60))):
+        for _level in range(generator.choice((5, 60, 300))):
             holder[key] = generator.choice(([holder[key]], {"x": holder[key]}))
     elif how == "add":
         target = holder[key] if isinstance(holder[key], dict) else holder if isinstance(holder, dict) else made

@@ -49,7 +49,7 @@ MUTATIONS = int(os.environ.get("HCCN_MUTATIONS", "500"))
 SEED = os.environ.get("HCCN_MUTATION_SEED", "1")
 HOSTS = ["n1", "n2", "n3", "n4", "n5", "n6"]
 ODD = "n3"
-TEMPLATES = ("{{", "{%", "{#")
+TEMPLATES = ("{{", "{%", "{#", "#jinja2:")
 OTHERS = [host for host in HOSTS if host != ODD]
 
 

@@ -72,6 +72,20 @@ def test_recovery_checks_for_jobs_before_each_device(host: Path) -> None:
     assert [device["address"] for device in call_module("device_info", tools(host))["devices"]] == ["10.78.9.10", "10.78.9.21"]
 
 
+@pytest.mark.parametrize(("module", "options", "key", "first_set"), [
+    ("device_network", {"config": [{"id": 0, "mtu": 4200}, {"id": 1, "mtu": 4200}]}, "devices", "-i 1 -mtu -s"),
+    ("device_tls", {"state": "enabled"}, "devices", "-i 1 -tls -s"),
+    ("hccn_conf", {"recover": True}, "recovered", "-i 1 -cfg recovery"),
+])
+def test_job_that_starts_while_the_tool_is_busy_is_noticed(host: Path, module: str, options: dict[str, Any], key: str, first_set: str) -> None:
+    """Another caller of hccn_tool delays the change, and a job starts meanwhile."""
+    if module == "hccn_conf":
+        set_state(host, "*.mtu=4200", "0.ip=10.78.9.20", "1.ip=10.78.9.21")
+    set_state_after(host, 1, JOB, matching=first_set)
+    set_state_after(host, 1, "1.busy_for=2", matching="-i 1 -qp_info -g")
+    assert errors(call_module(module, {**tools(host), **options}), key) == [[], [BUSY]]
+
+
 @pytest.mark.parametrize(("module", "options", "first_set"), [
     ("device_network", {"config": [{"id": 0, "mtu": 4200}, {"id": 1, "mtu": 4200}]}, "-i 0 -mtu -s"),
     ("device_tls", {"state": "enabled"}, "-i 0 -tls -s"),

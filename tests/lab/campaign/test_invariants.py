@@ -31,7 +31,7 @@ def smi_call(*busy: int) -> Command:
 
 
 SET = tool_call("-i 0 -mtu -s size 4200")
-ASKED = (smi_call(), tool_call("-i 0 -qp_info -g"))
+ASKED = (tool_call("-i 0 -qp_info -g"), smi_call())
 
 
 def end(conf: bytes = CONF + b"mtu_0=4200\n", mtu: str = "4200", **fields: Any) -> Node:
@@ -72,6 +72,8 @@ KILLED = replace(SET_MTU, kill={"operation": 1, "how": "kill"})
      "device_network ran -i 0 -mtu -s size 4200 while a job used NPU 0: the call had detected it"),
     (trace(commands=(smi_call(), tool_call("-i 1 -mtu -s size 4200", 0), SET_BUSY)), "busy_is_untouched",
      "device_network ran -i 0 -mtu -s size 4200 while a job used NPU 0: the call had not checked for 1 commands"),
+    (trace(commands=(smi_call(), tool_call("-i 0 -qp_info -g", 0), SET_BUSY)), "busy_is_untouched",
+     "device_network ran -i 0 -mtu -s size 4200 while a job used NPU 0: the call had not checked for 1 commands"),
     (trace(Call("hccn_conf", {"recover": True}), {"changed": True}, commands=(smi_call(0), tool_call("-i 0 -cfg recovery", 0))), "busy_is_untouched",
      "hccn_conf ran -i 0 -cfg recovery while a job used NPU 0: the call had detected it"),
     (trace(Call("rdma_perf"), commands=(smi_call(0), tool_call("-i 0 -roce_test ib_write_bw -tcp", 0)), after=START), "busy_is_untouched",
@@ -109,7 +111,7 @@ def test_violation_is_reported(seen: Trace, violated: str, expected: str) -> Non
 
 
 @pytest.mark.parametrize("seen", [
-    trace(commands=(smi_call(), tool_call("-i 0 -qp_info -g", 0), SET_BUSY)),
+    trace(commands=(*ASKED, SET_BUSY)),
     trace(commands=(*ASKED, SET, tool_call("-i 0 -mtu -s size 4200", 0))),
     trace(commands=(smi_call(1), SET)),
     trace(replace(SET_MTU, options={**SET_MTU.options, "allow_busy": True}), commands=(smi_call(0), SET_BUSY)),

@@ -1,15 +1,15 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""Parse untrusted texts, which come from a host, a tool, a server or an LLDP neighbour, and keep them away from template engines."""
+"""Parse untrusted texts and values, which come from a host, a tool, a server or an LLDP neighbour, and keep them away from template engines."""
 
 from __future__ import annotations
 
 import json
 from typing import Any, Callable, Dict, List, Optional, Tuple, Union
 
-TEMPLATE_MARKS = ("{{", "{%", "{#")
-"""Marks that start a template in Ansible and in inventories. A template can run code."""
+TEMPLATE_MARKS = ("{{", "{%", "{#", "#jinja2:")
+"""Marks of a template in Ansible and in inventories. A template can run code. A text that begins with the last one can choose other marks."""
 
 
 def json_object(text: Union[str, bytes]) -> Optional[Dict[str, Any]]:
@@ -48,3 +48,22 @@ def without_templates(value: Any, is_kept: Callable[[str], bool] = lambda key: F
             made[key], places = without_templates(item, is_kept, "%s.%s" % (where, key) if where else str(key))
             refused += places
     return made, refused
+
+
+def without_deep_values(value: Any, levels: int, where: str = "") -> Tuple[Any, List[str]]:
+    """Return ``value`` with None in place of each dictionary or list that is below ``levels`` of them, and the paths of these values."""
+    if not _is_deeper(value, levels):
+        return value, []
+    if levels == 0:
+        return None, [where]
+    if isinstance(value, dict):
+        parts = [(key, without_deep_values(item, levels - 1, "%s.%s" % (where, key) if where else str(key))) for key, item in value.items()]
+        return {key: item for key, (item, _places) in parts}, [place for _key, (_item, places) in parts for place in places]
+    items = [without_deep_values(item, levels - 1, "%s[%d]" % (where, place)) for place, item in enumerate(value)]
+    return [item for item, _places in items], [place for _item, places in items for place in places]
+
+
+def _is_deeper(value: Any, levels: int) -> bool:
+    if not isinstance(value, (dict, list, tuple)):
+        return False
+    return levels == 0 or any(_is_deeper(item, levels - 1) for item in (value.values() if isinstance(value, dict) else value))

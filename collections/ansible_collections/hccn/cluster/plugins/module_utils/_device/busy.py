@@ -123,15 +123,18 @@ def _queue_pairs(tool: HccnTool, device: int) -> Optional[int]:
 
 
 def probe(tool: HccnTool, smi: NpuSmi, host: Host, devices: Sequence[int]) -> Dict[int, Usage]:
-    """Return the use of each device. Raises HccnError ``busy_unknown`` if npu-smi fails, since an unknown device may be busy."""
+    """Return the use of each device. Raises HccnError ``busy_unknown`` if npu-smi fails, since an unknown device may be busy.
+
+    The queries of queue pairs come first, since they may wait for hccn_tool, and the processes must be recent when the caller uses a device.
+    """
     if not devices:
         return {}
+    with ThreadPoolExecutor(min(MAX_PARALLEL, len(devices))) as pool:
+        pairs = list(pool.map(lambda device: _queue_pairs(tool, device), devices))
     try:
         running = processes_by_device(host, smi.processes())
     except HccnError as error:
         raise _unknown(error) from None
-    with ThreadPoolExecutor(min(MAX_PARALLEL, len(devices))) as pool:
-        pairs = list(pool.map(lambda device: _queue_pairs(tool, device), devices))
     return {device: Usage(tuple(running.get(device, ())), count) for device, count in zip(devices, pairs)}
 
 
@@ -202,14 +205,21 @@ class BusyProbe:
 
         Processes of this run are ignored. With ``own_test`` queue pairs are ignored as well, since a test of this run may have created them.
         """
+        others, pairs = self._others(device), None
+        if not others and not own_test:
+            pairs = self._queue_pairs(device)
+            others = self._others(device)  # the query may have waited for the device or the tool
+        usage = Usage(others, pairs)
+        if usage.sentence:
+            raise HccnError("device_busy", "device %d is busy: %s" % (device, usage.sentence), BUSY_HINT)
+
+    def _others(self, device: int) -> Tuple[Process, ...]:
+        """Return the processes on a device that are not of this run, at most MAX_AGE_S old. Raises HccnError ``busy_unknown``."""
         try:
             running = self._running.get()
         except HccnError as error:
             raise _unknown(error) from None
-        others = tuple(process for process in running.get(device, ()) if not belongs_to_run(process.pid))
-        usage = Usage(others, None if others or own_test else self._queue_pairs(device))
-        if usage.sentence:
-            raise HccnError("device_busy", "device %d is busy: %s" % (device, usage.sentence), BUSY_HINT)
+        return tuple(process for process in running.get(device, ()) if not belongs_to_run(process.pid))
 
     def _queue_pairs(self, device: int) -> Optional[int]:
         """Return the number of queue pairs, after waiting for up to SETTLE_S: the device may release those of the previous test with a delay."""

@@ -82,5 +82,5 @@ def refuse_templates(device: Mapping[str, Any]) -> Dict[str, Any]:
 
 
 def _template_error(places: List[str]) -> HccnError:
-    return HccnError(TEMPLATE_IN_NAME, "%s contains {{, {%% or {#, which Ansible could run as code, so the value is not used" % ", ".join(places[:3]),
+    return HccnError(TEMPLATE_IN_NAME, "%s contains {{, {%%, {# or #jinja2:, which Ansible could run as code, so the value is not used" % ", ".join(places[:3]),
                      "rename it at its source, which is the switch for lldp")

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, Dict, List, Mapping, Optional, Sequence
 
-from .._core.errors import InputError
+from .._core.errors import HccnError, InputError
 from . import busy, conf_file, host, saved_state
 from .hccn_tool import DRIVER_TOOLS, HccnTool, HccnTool950, find_program
 from .npu_smi import NpuSmi
@@ -52,6 +52,11 @@ class Session:
     def refusals(self, devices: Sequence[int], allow_busy: bool) -> Dict[int, Dict[str, Any]]:
         """Return the error of each of ``devices`` that is busy."""
         return busy.refusals(self.tool, self.smi, self.host, devices, allow_busy)
+
+    def require_idle(self, device: int, allow_busy: bool) -> None:
+        """Raise HccnError ``device_busy`` or ``busy_unknown`` if the device is busy now."""
+        for error in self.refusals([device], allow_busy).values():
+            raise HccnError(error["code"], error["message"], error.get("hint", ""))
 
     def conf_text(self) -> Optional[str]:
         """Return the current text of hccn.conf, None if there is no file. Raises HccnError."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import shutil
 import time
-from typing import Any, Callable, Sequence, Tuple
+from typing import Any, Callable, Optional, Sequence, Tuple
 
 from .._core import process
 from .._core.errors import HccnError, InputError, ParseError
@@ -61,8 +61,11 @@ class HccnTool:
             raise HccnError("timeout", "no answer within %.0f s: %s -h" % (result.duration_s, self.path))
         return result.stdout
 
-    def run(self, device: int, *arguments: str) -> process.Result:
-        """Return the result of a run, which may be a failure. While the tool is busy, it is tried up to BUSY_TRIES times."""
+    def run(self, device: int, *arguments: str, before_retry: Optional[Callable[[], None]] = None) -> process.Result:
+        """Return the result of a run, which may be a failure. While the tool is busy, it is tried up to BUSY_TRIES times.
+
+        ``before_retry`` is called after each wait for the tool, and may raise HccnError.
+        """
         argv = self.argv(device, *arguments)
         for _attempt in range(BUSY_TRIES - 1):
             result = self._run(argv, self.timeout)
@@ -70,6 +73,8 @@ class HccnTool:
             if error is None or error.code != BUSY:
                 return result
             self._sleep(BUSY_PAUSE)
+            if before_retry is not None:
+                before_retry()
         return self._run(argv, self.timeout)
 
     def query(self, device: int, *arguments: str) -> process.Result:
@@ -80,9 +85,9 @@ class HccnTool:
             raise error
         return result
 
-    def set(self, device: int, *arguments: str) -> process.Result:
-        """Run a command that changes the device. Raises HccnError unless the tool reports success."""
-        result = self.run(device, *arguments)
+    def set(self, device: int, *arguments: str, before_retry: Optional[Callable[[], None]] = None) -> process.Result:
+        """Run a command that changes the device. Raises HccnError unless the tool reports success. ``before_retry``: see ``run``."""
+        result = self.run(device, *arguments, before_retry=before_retry)
         error = set_failure_of(result)
         if error is not None:
             raise error

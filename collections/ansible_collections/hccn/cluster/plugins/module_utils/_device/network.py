@@ -9,6 +9,7 @@ Devices are set one after the other, since hccn_tool does not hold its lock whil
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+import functools
 from dataclasses import dataclass, field
 from typing import Any, Dict, List, Mapping, Optional, Sequence
 
@@ -161,7 +162,8 @@ class Setter:
     def apply(self, ports: Sequence[DeviceNetwork]) -> None:
         """Set every device that needs a change, and read it again. After a failure the rest of that device is not set; other devices are.
 
-        Whether a device is busy is only checked before its first command, so that no change is left incomplete.
+        Whether a device is busy is only checked before its first command, and again if that had to wait for the tool, so that no change is left
+        incomplete.
         """
         for port in ports:
             skip_busy(self._session, [port], self._allow_busy)
@@ -197,7 +199,8 @@ class Setter:
         port.set_items.append(item)
         for words in commands:
             self.commands.append(list(tool.argv(port.device, *words)))
-            tool.set(port.device, *words)
+            still_idle = functools.partial(self._session.require_idle, port.device, self._allow_busy)
+            tool.set(port.device, *words, before_retry=None if port.changed else still_idle)
             port.changed = True
         port.persistent = _persistent(port.items, self._session.conf_text(), port.device)
         port.current.update({option: port.wanted[option] for option in item.options})

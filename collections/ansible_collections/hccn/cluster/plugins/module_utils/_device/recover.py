@@ -81,9 +81,9 @@ def _blocking_problem(problems: Sequence[Problem], device: int) -> Optional[Dict
     return None
 
 
-def _recover(session: Session, device: int) -> List[Dict[str, Any]]:
+def _recover(session: Session, device: int, allow_busy: bool) -> List[Dict[str, Any]]:
     try:
-        session.tool.with_timeout(TIMEOUT).set(device, "-cfg", "recovery")
+        session.tool.with_timeout(TIMEOUT).set(device, "-cfg", "recovery", before_retry=lambda: session.require_idle(device, allow_busy))
     except HccnError as error:
         return [error.as_dict()]
     return []
@@ -93,8 +93,8 @@ def _result(device: int, changed: bool, before: Comparison, after: Sequence[Diff
     return {"id": device, "changed": changed, "differences_before": before.differences, "differences_after": list(after), "errors": list(errors)}
 
 
-def _apply(session: Session, device: int, before: Comparison) -> Dict[str, Any]:
-    errors = _recover(session, device)
+def _apply(session: Session, device: int, before: Comparison, allow_busy: bool) -> Dict[str, Any]:
+    errors = _recover(session, device, allow_busy)
     after = compare(session, [device], session.conf_text() or "")[device]
     errors += after.errors
     if not errors and after.differences:
@@ -119,5 +119,5 @@ def recover(session: Session, text: str, problems: Sequence[Problem], allow_busy
         elif check_mode:
             results.append(_result(device, True, comparison, [], []))
         else:
-            results.append(_apply(session, device, comparison))
+            results.append(_apply(session, device, comparison, allow_busy))
     return results

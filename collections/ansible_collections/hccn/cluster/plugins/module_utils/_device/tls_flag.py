@@ -8,14 +8,14 @@ Devices are set one after the other, since hccn_tool does not hold its lock whil
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
-from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence
+from typing import Any, Dict, List, Mapping, Optional, Sequence
 
 from .._core.errors import HccnError
 from . import conf, conf_file, device_session
 from .device_errors import failed, sentence
 from .failures import NOT_PERSISTED
-from .hccn_tool import HccnTool
 from .read import TlsReader, side_effects
 
 
@@ -105,15 +105,16 @@ def skip_busy(changes: Sequence[Change], refusals: Mapping[int, Dict[str, Any]])
             change.needed, change.after = False, change.before
 
 
-def apply(tool: HccnTool, changes: Sequence[Change], wanted: bool, refusals: Callable[[Sequence[int]], Mapping[int, Dict[str, Any]]]) -> None:
+def apply(session: device_session.Session, changes: Sequence[Change], wanted: bool, allow_busy: bool) -> None:
     """Set every device that needs a change and is idle right before it. A failure becomes an error of its device and does not affect the others."""
     for change in changes:
         if change.needed:
-            skip_busy([change], refusals([change.device]))
+            skip_busy([change], session.refusals([change.device], allow_busy))
         if not change.needed:
             continue
+        still_idle = functools.partial(session.require_idle, change.device, allow_busy)
         try:
-            tool.set(change.device, "-tls", "-s", "enable", "1" if wanted else "0")
+            session.tool.set(change.device, "-tls", "-s", "enable", "1" if wanted else "0", before_retry=still_idle)
         except HccnError as error:
             change.errors.append(error.as_dict())
 
@@ -184,7 +185,7 @@ def set_flag(params: Mapping[str, Any], check_mode: bool) -> Dict[str, Any]:
     else:
         if params.get("keep_previous"):
             _save_previous(session, changes, refusals([change.device for change in changes if change.needed]))
-        apply(session.tool, changes, wanted, refusals)
+        apply(session, changes, wanted, params["allow_busy"])
         text = session.conf_text()
         verify(TlsReader(session.tool, text, session.path, False), text, changes, wanted)
     last = first if check_mode else session.conf_text()

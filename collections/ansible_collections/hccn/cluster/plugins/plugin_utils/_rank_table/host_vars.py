@@ -14,7 +14,7 @@ from typing import Any
 from ansible.errors import AnsibleError
 
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import InputError
-from ansible_collections.hccn.cluster.plugins.module_utils._core.untrusted_text import TEMPLATE_MARKS
+from ansible_collections.hccn.cluster.plugins.module_utils._core.untrusted_text import has_template
 from ansible_collections.hccn.cluster.plugins.module_utils._rank_table.assemble import HostAddresses
 from ansible_collections.hccn.cluster.plugins.module_utils._rank_table.json_fields import packed
 
@@ -48,21 +48,18 @@ def server_id(host: str, given: Mapping[str, Any], variables: Callable[[], Mappi
                      "set the variable rank_table_server_id of the host, or the option server_ids")
 
 
-_TEMPLATES = (*TEMPLATE_MARKS, "#jinja2:")
-
-
 def plain(value: Any) -> tuple[Any, bool]:
     """Return a copy of a value and True if it is JSON without templates; otherwise None and False.
 
     Results of modules are such values. Templating visits every element, which would take longer than all other work on the NPUs of a cluster.
     """
     if isinstance(value, str):
-        return (None, False) if any(mark in value for mark in _TEMPLATES) else (str(value), True)
+        return (None, False) if has_template(value) else (str(value), True)
     try:
         text = json.dumps(value)
     except (TypeError, ValueError):
         return None, False
-    return (None, False) if any(mark in text for mark in _TEMPLATES) else (json.loads(text), True)
+    return (None, False) if has_template(text) else (json.loads(text), True)
 
 
 class Variables(Mapping[str, Any]):

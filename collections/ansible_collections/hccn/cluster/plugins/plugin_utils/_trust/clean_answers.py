@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ...module_utils._core.untrusted_text import without_templates
+from ...module_utils._core.untrusted_text import without_deep_values, without_templates
+from ...module_utils._core.words import printable
 from ...module_utils._device import device_errors
 
 ACTED_UPON = ("ansible_facts", "ansible_stats", "add_host", "add_group")
@@ -20,26 +21,36 @@ TEXTS = frozenset((
     "module_stdout", "msg", "previous", "problems", "reason", "settings", "stderr", "stderr_lines", "stdout", "stdout_lines", "text", "warnings"))
 """Keys whose values are texts of files, tools and messages, and never names. They are shown, saved or compared unchanged."""
 
-SHOWN = 3
+MOST_LEVELS = 40
+"""Levels of dictionaries and lists in an answer; those of the collection have fewer than 12. Ansible fails with values of several hundred levels, also in
+callbacks and for the results of other hosts."""
+
+SHOWN, LONGEST = 3, 100
 
 
 def cleaned(answer: Mapping[str, Any], discovered: Mapping[str, Any], host: str) -> dict[str, Any]:
-    """Return the answer of a host without the keys on which Ansible acts, and with None for names that contain a template.
+    """Return the answer of a host without the keys on which Ansible acts, and with None for names that contain a template and for values nested too deeply.
 
-    Warnings and the ``errors`` of devices report these names. ``discovered`` are facts that the controller found itself (the interpreter), which are kept.
+    Warnings and, for names, the ``errors`` of devices report these values. ``discovered`` are facts that the controller found itself (the interpreter),
+    which are kept.
     """
-    kept = {key: value for key, value in answer.items() if key not in ACTED_UPON}
+    kept, too_deep = without_deep_values({key: value for key, value in answer.items() if key not in ACTED_UPON}, MOST_LEVELS)
     made, refused = without_templates(kept, TEXTS.__contains__)
     if refused:
         devices = kept.get("devices")
         if isinstance(devices, list):
             made["devices"] = [device_errors.refuse_templates(device) if isinstance(device, Mapping) else device for device in devices]
-        shown = ", ".join(refused[:SHOWN]) + (" ..." if len(refused) > SHOWN else "")
-        earlier = made.get("warnings")
-        made["warnings"] = [*(earlier if isinstance(earlier, list) else ()), f"{host}: not used, since Ansible could run it as code: {shown}"]
+    for places, reason in ((refused, "since Ansible could run it as code"), (too_deep, f"since it is nested deeper than {MOST_LEVELS} levels")):
+        if places:
+            earlier = made.get("warnings")
+            made["warnings"] = [*(earlier if isinstance(earlier, list) else ()), f"{host}: not used, {reason}: {_shown(places)}"]
     if discovered:
         made["ansible_facts"] = dict(discovered)
     return dict(made)
+
+
+def _shown(places: list[str]) -> str:
+    return ", ".join(printable(place, LONGEST) for place in places[:SHOWN]) + (" ..." if len(places) > SHOWN else "")
 
 
 class CleanAnswers:

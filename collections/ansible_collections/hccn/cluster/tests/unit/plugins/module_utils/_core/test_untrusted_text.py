@@ -14,7 +14,8 @@ def test_json_object(text, value):
 
 @pytest.mark.parametrize("text, found", [
     ("leaf-1", False), ("", False), ("{ { x } }", False), ("100 % {1}", False), ("}}", False),
-    ("{{ x }}", True), ("a{{", True), ("{% if x %}", True), ("x{#", True)])
+    ("{{ x }}", True), ("a{{", True), ("{% if x %}", True), ("x{#", True),
+    ("#jinja2: variable_start_string: '<<'\n<< x", True), ("# jinja2", False)])
 def test_has_template(text, found):
     assert has_template(text) is found
 

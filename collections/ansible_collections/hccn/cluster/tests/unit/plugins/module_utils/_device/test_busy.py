@@ -178,3 +178,25 @@ def test_processes_of_this_run_are_ignored(monkeypatch):
     world.probe().require_idle(0, own_test=True)
     monkeypatch.setattr(busy, "belongs_to_run", lambda pid: False)
     assert refused(world.probe(), 0, own_test=True) == ("device_busy", "device 0 is busy: pid 4711 (python3)")
+
+
+def test_job_that_starts_while_the_queue_pairs_settle_is_noticed():
+    world = Asked()
+    world.pairs = [4, 0]
+    world.sleep = lambda seconds: (world.holders.update({0: TOO_HIGH_FOR_A_PID}), Asked.sleep(world, 2.0))
+    assert refused(world.probe(), 0) == ("device_busy", "device 0 is busy: pid %d (python3)" % TOO_HIGH_FOR_A_PID)
+    assert world.asked == ["npu-smi", "qp 0", "qp 0", "npu-smi"]
+
+
+def test_processes_are_read_after_the_queue_pairs():
+    """A query of queue pairs may wait for hccn_tool."""
+    world = Asked()
+    query = world.query
+
+    def waiting(device, *words):
+        world.holders[0] = TOO_HIGH_FOR_A_PID
+        return query(device, *words)
+
+    world.query = waiting
+    assert {device: error["code"] for device, error in world.probe().refusals([0]).items()} == {0: "device_busy"}
+    assert world.asked == ["qp 0", "npu-smi"]

@@ -80,6 +80,16 @@ def test_busy_tool_is_retried():
     assert pauses == [1.0, 1.0]
 
 
+def test_retry_can_be_refused():
+    def refuse():
+        raise HccnError("device_busy", "a job has started")
+
+    script = Script(BUSY)
+    with pytest.raises(HccnError) as caught:
+        hccn_tool.HccnTool("/x/hccn_tool", 5.0, script, lambda seconds: None).set(0, "-mtu", "-s", "size", "4200", before_retry=refuse)
+    assert (caught.value.code, len(script.calls)) == ("device_busy", 1)
+
+
 def test_tool_that_stays_busy_is_an_error():
     script = Script(*[BUSY] * 5)
     with pytest.raises(HccnError) as caught:

@@ -15,9 +15,9 @@ def test_names_with_templates_are_removed():
         "errors": [
             earlier,
             {"topic": "lldp", "code": "template_in_name", "hint": hint,
-             "message": "lldp.system_name contains {{, {% or {#, which Ansible could run as code, so the value is not used"},
+             "message": "lldp.system_name contains {{, {%, {# or #jinja2:, which Ansible could run as code, so the value is not used"},
             {"topic": "processes", "code": "template_in_name", "hint": hint,
-             "message": "processes[0].name contains {{, {% or {#, which Ansible could run as code, so the value is not used"}]}
+             "message": "processes[0].name contains {{, {%, {# or #jinja2:, which Ansible could run as code, so the value is not used"}]}
 
 
 def test_other_names_are_kept():

@@ -147,7 +147,7 @@ def test_nothing_is_set_if_device_and_file_match(npus):
 
 def test_only_requested_options_are_read(npus):
     configure({"id": 0, "mtu": 1500}, check_mode=True)
-    assert npus.calls == [(0, "-mtu -g"), (0, "npu-smi info"), (0, "-qp_info -g")]
+    assert npus.calls == [(0, "-mtu -g"), (0, "-qp_info -g"), (0, "npu-smi info")]
 
 
 def test_value_missing_in_the_file_is_set_again(npus):
@@ -401,7 +401,7 @@ def test_each_device_is_probed_once_right_before_its_first_command(npus):
     npus.keep(1, "mtu", "4200")
     configure({"id": 0, "mtu": 4200, "netdetect": "10.78.1.1"}, {"id": 1, "mtu": 4200})
     assert [words for device, words in npus.calls if device == 0 and not words.endswith("t -g")] == [
-        "-mtu -g", "npu-smi info", "-qp_info -g", "-netdetect -s address 10.78.1.1", "-mtu -s size 4200", "-mtu -g"]
+        "-mtu -g", "-qp_info -g", "npu-smi info", "-netdetect -s address 10.78.1.1", "-mtu -s size 4200", "-mtu -g"]
     assert {words for device, words in npus.calls if device == 1} == {"-mtu -g"}
 
 

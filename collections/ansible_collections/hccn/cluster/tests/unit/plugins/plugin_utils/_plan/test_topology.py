@@ -94,7 +94,7 @@ def test_a_topology_is_packed_and_unpacked():
     assert unpack(packed, order, [0, 1], [[addresses[name][device] for device in (0, 1)] for name in order]) == topology
 
 
-@pytest.mark.parametrize("name", ["{{ lookup('pipe', 'id') }}", "leaf {% raw %}", "{# x"])
+@pytest.mark.parametrize("name", ["{{ lookup('pipe', 'id') }}", "leaf {% raw %}", "{# x", "#jinja2: variable_start_string: '<<'\n<< x"])
 def test_a_switch_name_with_a_template_is_ignored(name):
     hosts = read_hosts([host(1, lldp(name)), host(2, lldp("leaf-2"))])
     groups = find_groups(hosts)

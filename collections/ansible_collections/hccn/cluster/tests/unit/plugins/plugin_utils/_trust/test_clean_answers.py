@@ -1,6 +1,7 @@
 from __future__ import annotations
 
-from ansible_collections.hccn.cluster.plugins.plugin_utils._trust.clean_answers import cleaned
+import pytest
+from ansible_collections.hccn.cluster.plugins.plugin_utils._trust.clean_answers import MOST_LEVELS, cleaned
 
 EVIL = "{{ lookup('pipe', 'id') }}"
 
@@ -24,10 +25,33 @@ def test_a_name_with_a_template_is_removed_and_reported():
         "product": None, "msg": EVIL, "previous": {"text": EVIL},
         "devices": [{"id": 1, "lldp": {"system_name": None}, "errors": [
             {"topic": "lldp", "code": "template_in_name", "hint": "rename it at its source, which is the switch for lldp",
-             "message": "lldp.system_name contains {{, {% or {#, which Ansible could run as code, so the value is not used"}]}, "odd"],
+             "message": "lldp.system_name contains {{, {%, {# or #jinja2:, which Ansible could run as code, so the value is not used"}]}, "odd"],
         "warnings": ["w", "n1: not used, since Ansible could run it as code: product, devices[0].lldp.system_name"]}
 
 
 def test_an_ordinary_answer_is_not_changed():
     answer = {"changed": False, "devices": [{"id": 0, "lldp": {"system_name": "leaf-1"}, "errors": []}], "measurements": [{"id": "r/1", "samples": [1.5]}]}
+    assert cleaned(answer, {}, "n1") == answer
+
+
+def nested(levels):
+    value = "inside"
+    for level in range(levels):
+        value = {"x": value} if level % 2 else [value]
+    return value
+
+
+@pytest.mark.parametrize("levels", [300, 900, 5000])
+def test_values_nested_too_deeply_are_removed_and_reported(levels):
+    """Texts of tools are not exempt, since Ansible fails with any such value."""
+    answer = {"devices": [{"id": 0, "odd": nested(levels)}], "previous": nested(levels), "msg": "text"}
+    made = cleaned(answer, {}, "n1")
+    assert (made["devices"][0]["id"], made["msg"], str(made).count("None"), "inside" in str(made)) == (0, "text", 2, False)
+    (warning,) = made["warnings"]
+    assert warning.startswith("n1: not used, since it is nested deeper than 40 levels: devices[0].odd.x[0].x[0]")
+    assert len(warning) < 400
+
+
+def test_allowed_levels_are_kept():
+    answer = {"devices": nested(MOST_LEVELS - 1)}
     assert cleaned(answer, {}, "n1") == answer
