@@ -20,7 +20,7 @@ from .._core.numbers import count_of, parse_size
 from .._core.words import beginning
 from .._device import busy
 from .._device.npu_smi import NpuSmi
-from .collective_tool import CollectiveOptions, FinishedRun, Judged, Tool, check_numbers
+from .collective_tool import CollectiveOptions, FinishedRun, Judged, Tool, check_numbers, check_reduction
 from .hccl_errors import find_errors
 from .tool_output import CONSEQUENCES, incomplete, rounded, timed_out_error
 
@@ -102,6 +102,7 @@ def program(operation: str) -> str:
 def validate(options: CollectiveOptions, ranks: int) -> None:
     """Raise InputError for options that hccl_test would reject, crash on or never finish."""
     check_numbers(options, ranks)
+    check_reduction(options, REDUCING)
     expected_sizes(options.operation, ranks, parse_size(options.begin), parse_size(options.end), factor=options.factor)
 
 

@@ -18,7 +18,7 @@ from .._core.errors import HccnError, InputError
 from .._core.numbers import parse_size
 from .._core.words import beginning
 from . import nccl_output, nvidia_smi
-from .collective_tool import CollectiveOptions, FinishedRun, Judged, Tool, check_numbers
+from .collective_tool import CollectiveOptions, FinishedRun, Judged, Tool, check_numbers, check_reduction
 from .nccl_errors import EXITS, find_errors
 from .nccl_output import Measured, NcclReport, NcclRow
 from .tool_output import CONSEQUENCES, incomplete, rounded, timed_out_error
@@ -61,6 +61,9 @@ def program(operation: str) -> str:
 def validate(options: CollectiveOptions, ranks: int) -> None:
     """Raise InputError for options that nccl-tests would reject or ignore."""
     check_numbers(options, ranks)
+    check_reduction(options, REDUCING)
+    if options.root and options.operation not in ROOTED:
+        raise InputError("root is %d, but %s has no root rank" % (options.root, options.operation), "omit root")
     gpus = gpus_per_process(options)
     if gpus < 1 or options.ranks_per_host % gpus:
         raise InputError("gpus_per_process is %d, it must divide ranks_per_host (%d)" % (gpus, options.ranks_per_host))

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from . import consistency, devices, fabric, stages, tls
+from . import consistency, devices, fabric, reading, stages, tls
 from .finding import Finding, finding
 from .check_mode import predicted
 
@@ -129,9 +129,14 @@ def _collective(hosts: Sequence[str], registered: Registered) -> list[Finding]:
         return [finding("busy_npu", stages.THE_CLUSTER, text, hosts, stage="check_collective", next_step=_WHEN_IDLE)]
     if outcome.get("state") == "unready":
         return stages.of_collective({"failed": True, "msg": text}, hosts)
-    results = (_first(hosts, name, registered) for name in COLLECTIVES)
+    results = [result for result in (_first(hosts, name, registered) for name in COLLECTIVES) if isinstance(result, Mapping)]
     # The role lets the task of the module succeed, so that later plays run.
-    return [one for result in results if isinstance(result, Mapping) for one in stages.of_collective({**result, "failed": bool(result.get("msg"))}, hosts)]
+    return [one for result in results for call in _calls(result) for one in stages.of_collective({**call, "failed": bool(call.get("msg"))}, hosts)]
+
+
+def _calls(result: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    """Return the results of all calls of a loop, without skipped ones, else the only result."""
+    return [call for call in reading.mappings(result["results"]) if not call.get("skipped")] if "results" in result else [result]
 
 
 def _first(hosts: Sequence[str], name: str, registered: Registered) -> Any:
