@@ -15,7 +15,7 @@ import yaml
 
 from ansible_collections.hccn.cluster.plugins.plugin_utils._history import reader
 from tests.integration.awx.job import Job, Outcome, Unsafe, clone, synchronised
-from tests.integration.awx.surveys import survey
+from tests.integration.awx.surveys import plugin, survey
 from tests.lib.hosts import node, set_state
 from tests.lib.processes import processes
 from tests.lib.project import ROOT
@@ -69,8 +69,11 @@ def awx(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Controller]:
 
 def answers(role: str) -> dict[str, Any]:
     """Return the answers of a survey with all defaults."""
-    given = {question["variable"]: question["default"] for question in survey(role)["spec"] if question["variable"] not in PER_HOST}
-    return {name: Unsafe(value) if isinstance(value, str) else value for name, value in given.items()}
+    asked = [question for question in survey(role)["spec"] if question["variable"] not in PER_HOST]
+    # AWX returns the lines of a question with several choices as a list.
+    given = {question["variable"]: question["default"].splitlines() if question["type"] == "multiselect" else question["default"] for question in asked}
+    return {**plugin("awx_survey").awx_answers({"spec": asked}),
+            **{name: Unsafe(value) if isinstance(value, str) else value for name, value in given.items()}}
 
 
 @pytest.fixture(scope="module")
@@ -121,6 +124,28 @@ def test_job_that_finds_a_missing_link_fails(awx: Controller) -> None:
         "component": {"kind": "npu", "name": "npu2 NPU 1"}, "cause": "link_down", "severity": "failed", "message": "the link is down", "hosts": ["npu2"],
         "devices": [{"host": "npu2", "device": 1}], "next_step": "On npu2: hccn_tool -i 1 -optical -g", "stage": "bring_up"}]
     assert published["report"] == str(awx.history / "reports/awx-108.html")
+
+
+def test_lists_of_a_survey_reach_the_role(awx: Controller) -> None:
+    given = {**answers("check_fabric"), "survey_check_fabric_devices": Unsafe("1\n"), "check_fabric_plan": Unsafe("pairs"),
+             "survey_check_fabric_pairs": Unsafe("- [npu2, npu1]")}
+    job = awx.run(awx.job(109, "check_fabric", variables=given))
+    assert (job.status, job.rc) == ("successful", 0), job.output
+    pairs = [(record["source"], record["target"]) for record in awx.kept(109).records if record["kind"] == "rdma"]
+    assert [(source["host"], source["device"], target["host"], target["device"]) for source, target in pairs] == [("npu2", 1, "npu1", 1)]
+
+
+@pytest.mark.parametrize(("number", "role", "given", "message"), [
+    (110, "nic_switch", {"nic_switch_job_id": "j", "nic_switch_direction": "failover", "survey_nic_switch_nics": "- {node: n, devices: [0]}",
+                         "survey_hccn_clusterd": "server: 127.0.0.1:1"}, "nic_switch_confirm"),
+    (111, "datadist_ready", {"survey_datadist_ready_clusters": "- {id: 1, hosts: [npu1]}\n- {id: 2, hosts: [npu2]}"}, "datadist"),
+])
+def test_required_dictionaries_of_a_survey_reach_the_role(awx: Controller, number: int, role: str, given: dict[str, str], message: str) -> None:
+    """These jobs fail here, but their answers are accepted."""
+    job = awx.run(awx.job(number, role, variables={**answers(role), **{name: Unsafe(value) for name, value in given.items()}}))
+    assert "Validating arguments" in job.output, job.output
+    assert "missing required arguments" not in job.output and "survey_value" not in job.output, job.output
+    assert message in job.output
 
 
 def test_events_are_smaller_than_the_limit_of_awx(checked: Outcome) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 from pathlib import Path
@@ -93,8 +94,8 @@ def test_options_reach_hccl_test(cluster: Path) -> None:
 
 def test_options_and_default_sizes_of_nccl_tests(cluster: Path) -> None:
     record, _output = measured(cluster, check_collective_tool="nccl_tests", check_collective_operation="reduce", check_collective_data_type="half",
-                               check_collective_reduction="avg", check_collective_root=1, check_collective_check=False, check_collective_allow_busy=True)
-    assert argv_of(record) == ["-b", "8K", "-e", "16K", "-f", "2", "-g", "1", "-d", "half", "-o", "avg", "-r", "1", "-n", "2", "-w", "1", "-c", "0"]
+                               check_collective_reduction="max", check_collective_root=1, check_collective_check=False, check_collective_allow_busy=True)
+    assert argv_of(record) == ["-b", "8K", "-e", "16K", "-f", "2", "-g", "1", "-d", "half", "-o", "max", "-r", "1", "-n", "2", "-w", "1", "-c", "0"]
 
 
 def test_option_that_the_operation_does_not_have_is_refused(cluster: Path) -> None:
@@ -123,8 +124,40 @@ def test_sizes_depend_on_tool_and_profile(cluster: Path, tool: str, profile: str
     _records, output = collectives(cluster, check_collective_launcher="volcano", check_collective_plan_only=True, check_collective_job=job,
                                    check_collective_profile=profile, check_collective_sizes=None, check_collective_operation="all_reduce",
                                    check_collective_hccl_test_dir=None, check_collective_nccl_tests_dir=None, check_collective_environment={})
-    words = [word.strip("'\"") for word in output.replace("- ", " - ").split() if word != "-"]
+    words = [word.strip("'\",") for word in output.split() if word != "-"]
     assert [words[place:place + 6] for place, word in enumerate(words) if word == "-b"] == [sizes]
+
+
+BROKEN = """#!/bin/sh
+echo "api_token=s3cret-of-the-tool"
+for line in $(seq 1 1000); do echo "line $line"; done
+echo "cannot open /dev/davinci9"
+exit 3
+"""
+
+
+def test_output_of_a_failed_tool_is_kept(cluster: Path) -> None:
+    (cluster / "broken/bin").mkdir(parents=True)
+    (cluster / "broken/bin/all_reduce_test").write_text(BROKEN)
+    (cluster / "broken/bin/all_reduce_test").chmod(0o755)
+    _records, output = collectives(cluster, code=2, check_collective_hccl_test_dir=str(cluster / "broken"), hccn_hosts="n1")
+    history = max(cluster.glob("history-*"), key=lambda path: path.stat().st_mtime)
+    lines = [json.loads(line) for path in history.rglob("*.jsonl") for line in path.read_text().splitlines()]
+    (record,) = [line for line in lines if line.get("kind") == "collective"]
+    (finding,) = [line["samples"][0] for line in lines if line.get("kind") == "finding"]
+    assert record["error"]["code"] == "rank_crashed", record["error"]
+    for kept in (record["error"]["output"], finding["output"]):
+        assert "line 1000\ncannot open /dev/davinci9" in kept
+        assert "line 1\n" not in kept and len(kept) < 4200
+    path = Path(record["error"]["output_file"])
+    assert path.parent.parent == history / "logs"
+    assert path.stat().st_mode & 0o777 == 0o640
+    whole = gzip.decompress(path.read_bytes()).decode()
+    assert "line 1\nline 2\n" in whole and "cannot open /dev/davinci9" in whole
+    assert "s3cret" not in whole
+    page = next((history / "reports").glob("*.html")).read_text()
+    assert "cannot open /dev/davinci9" in page
+    assert "see the output" not in output
 
 
 def test_job_in_kubernetes_measures_one_operation(cluster: Path) -> None:

@@ -22,7 +22,7 @@ from .._device import busy
 from .._device.npu_smi import NpuSmi
 from .collective_tool import CollectiveOptions, FinishedRun, Judged, Tool, check_numbers, check_reduction
 from .hccl_errors import find_errors
-from .tool_output import CONSEQUENCES, incomplete, rounded, timed_out_error
+from .tool_output import CONSEQUENCES, SEE_OUTPUT, incomplete, rounded, timed_out_error
 
 REDUCING = ("all_reduce", "reduce_scatter", "reduce_scatterv", "reduce")
 """The operations that use ``-o``; the others print a warning for it."""
@@ -238,7 +238,7 @@ def _exit_error(report: HcclReport, rc: Optional[int]) -> Optional[HccnError]:
     if report.failures:
         return HccnError("tool_failed", beginning(report.failures[0], 300))
     if rc:
-        return HccnError("exit_status", "the table is complete, but mpirun ended with status %d" % rc, "see the output for the reason")
+        return HccnError("exit_status", "the table is complete, but mpirun ended with status %d" % rc, SEE_OUTPUT)
     return None
 
 

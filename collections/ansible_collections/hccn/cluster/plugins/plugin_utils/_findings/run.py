@@ -112,7 +112,9 @@ def _add_fabric(run: RunFindings, hosts: Sequence[str], registered: Registered) 
     # A confirmation run has replaced check_fabric_start.
     starts = {host: registered(host, "check_fabric_first_start") or registered(host, "check_fabric_start") for host in hosts}
     found, classes = fabric.of_verdict(verdict, _first(hosts, "check_fabric_left_out", registered) or [], by_perf_tool, starts)
-    run.findings += found
+    results = [registered(host, name) for host in hosts for name in ("check_fabric_first_result", "check_fabric_result")]
+    records = [record for result in results for record in reading.mappings(reading.mapping(result).get("measurements"))]
+    run.findings += fabric.with_output(found, records)
     run.classes.update(classes)
 
 
