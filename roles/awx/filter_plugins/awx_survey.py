@@ -104,7 +104,8 @@ def awx_surveys(jobs: Sequence[Mapping[str, Any]], roles: str, leave_out: Collec
     for job in jobs:
         survey: dict[str, Any] = {"name": str(job["name"]), "description": "", "spec": []}
         if "role" in job:
-            survey = awx_survey(yaml.safe_load(Path(roles, job["role"], "meta/argument_specs.yml").read_text(encoding="utf-8")), leave_out)
+            survey = awx_survey(yaml.safe_load(Path(roles, job["role"], "meta/argument_specs.yml").read_text(encoding="utf-8")), leave_out,
+                                 job.get("entry_point", "main"))
         asked = [_question(name, (questions or {})[name]) for name in job.get("asks", ()) if name not in leave_out]
         made[str(job["name"])] = {**survey, "spec": [*asked, *survey["spec"]]}
     return {name: survey for name, survey in made.items() if survey["spec"]}
