@@ -15,7 +15,7 @@ import yaml
 
 from ansible_collections.hccn.cluster.plugins.plugin_utils._history import reader
 from tests.integration.awx.job import Job, Outcome, Unsafe, clone, synchronised
-from tests.integration.awx.surveys import plugin, survey
+from tests.integration.awx.surveys import jobs, plugin, survey
 from tests.lib.hosts import node, set_state
 from tests.lib.processes import processes
 from tests.lib.project import ROOT
@@ -135,17 +135,31 @@ def test_lists_of_a_survey_reach_the_role(awx: Controller) -> None:
     assert [(source["host"], source["device"], target["host"], target["device"]) for source, target in pairs] == [("npu2", 1, "npu1", 1)]
 
 
-@pytest.mark.parametrize(("number", "role", "given", "message"), [
-    (110, "nic_switch", {"nic_switch_job_id": "j", "nic_switch_direction": "failover", "survey_nic_switch_nics": "- {node: n, devices: [0]}",
-                         "survey_hccn_clusterd": "server: 127.0.0.1:1"}, "nic_switch_confirm"),
-    (111, "datadist_ready", {"survey_datadist_ready_clusters": "- {id: 1, hosts: [npu1]}\n- {id: 2, hosts: [npu2]}"}, "datadist"),
-])
-def test_required_dictionaries_of_a_survey_reach_the_role(awx: Controller, number: int, role: str, given: dict[str, str], message: str) -> None:
-    """These jobs fail here, but their answers are accepted."""
-    job = awx.run(awx.job(number, role, variables={**answers(role), **{name: Unsafe(value) for name, value in given.items()}}))
-    assert "Validating arguments" in job.output, job.output
-    assert "missing required arguments" not in job.output and "survey_value" not in job.output, job.output
-    assert message in job.output
+REQUIRED = {
+    "survey_nic_switch_nics": "- {node: node-a, devices: [0, 8]}", "survey_hccn_clusterd": "server: 127.0.0.1:1", "nic_switch_job_id": "j",
+    "nic_switch_direction": "failover", "survey_datadist_ready_clusters": "- {host: npu1, id: 1}", "switch_upgrade_leaf": "leaf1",
+    "switch_upgrade_direction": "failover", "survey_switch_upgrade_topology": "- {leaf: leaf1, nodes: [node-a]}",
+    "tls_state": "disabled"}
+"""Answers of required questions without a default."""
+
+
+def test_answers_of_every_survey_are_accepted(awx: Controller) -> None:
+    """One job validates the arguments of all roles with the answers of their surveys, defaults included."""
+    asking = [job["role"] for job in jobs() if "role" in job and "entry_point" not in job]
+    given = {name: value for role in asking for name, value in answers(role).items()}
+    missing = {question["variable"] for role in asking for question in survey(role)["spec"] if question["required"] and question["default"] == ""}
+    assert missing - REQUIRED.keys() == set()
+    roles = "playbook_dir ~ '/../collections/ansible_collections/hccn/cluster/roles/'"
+    spec = f"{{{{ (lookup('ansible.builtin.file', {roles} ~ item ~ '/meta/argument_specs.yml') | from_yaml).argument_specs.main.options }}}}"
+    task = {"name": "Validate the answers", "ansible.builtin.validate_argument_spec": {"argument_spec": spec}, "loop": asking}
+    playbook = awx.project / "playbooks/answers.yml"
+    playbook.write_text(yaml.safe_dump([{"name": "Validate", "hosts": "npu1", "gather_facts": False, "tasks": [task]}]))
+    try:
+        job = awx.run(awx.job(110, "answers", variables={**given, **{name: Unsafe(value) for name, value in REQUIRED.items()}}))
+    finally:
+        playbook.unlink()
+    assert (job.status, job.rc) == ("successful", 0), job.output
+    assert [event["res"]["ansible_loop_var"] for event in job.named("runner_item_on_ok")] == ["item"] * len(asking)
 
 
 def test_events_are_smaller_than_the_limit_of_awx(checked: Outcome) -> None:

@@ -175,4 +175,4 @@ def test_failures_have_the_output_of_a_failed_pair():
     found += [finding("slow_npu", of_npus([npus[0]]), "it is slow", devices=[npus[0]]), finding("failed_host", of_host("n2"), "it fails", ["n2"])]
     record = {"source": {"host": "n1", "device": 0}, "target": {"host": "n2", "device": 1}, "error": {"code": "x", "output": "Failed to connect\x1b[2J\nend"}}
     outputs = [one.output for one in with_output(found, [{"status": "ok"}, record])]
-    assert outputs == ["Failed to connect\\x1b[2J\nend", "Failed to connect\\x1b[2J\nend", "", "", "Failed to connect\\x1b[2J\nend"]
+    assert outputs == ["Failed to connect?[2J\nend", "Failed to connect?[2J\nend", "", "", "Failed to connect?[2J\nend"]
