@@ -19,7 +19,7 @@ from .sent_options import refusal
 NAMES = frozenset((
     "adopt_force", "adopt_inventory",
     "check_collective_job", "check_collective_log",
-    "check_fabric_node_selector", "check_fabric_pods",
+    "check_fabric_pods",
     "hccn_clusterd", "hccn_kubernetes",
     "nic_switch_confirm",
     "quarantine_command", "quarantine_enabled", "quarantine_timeout_s",
