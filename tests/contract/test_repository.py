@@ -15,9 +15,9 @@ import yaml
 from ansible_collections.hccn.cluster.plugins.plugin_utils._trust.sent_options import ROLE_PREFIXES
 from tests.lib.project import COLLECTION, REGISTER, ROOT, SIMULATOR
 
-JOBS = ["adopt", "bring_up", "check_collective", "check_fabric", "container_mapping", "datadist_ready", "nic_switch", "perf_tools", "quarantine", "rank_table",
-        "report", "restore", "retest", "site", "switch_upgrade", "tls", "validate"]
-PARTS = ["begin", "conclude", *(f"plays/{stage}" for stage in ("bring_up", "check_collective", "check_fabric", "rank_table"))]
+JOBS = ["adopt", "bring_up", "check_collective", "check_fabric", "check_fabric_pods", "container_mapping", "datadist_ready", "nic_switch", "perf_tools",
+        "quarantine", "rank_table", "report", "restore", "retest", "site", "switch_upgrade", "tls", "validate"]
+PARTS = ["begin", "conclude", *(f"plays/{stage}" for stage in ("bring_up", "check_collective", "check_fabric", "check_fabric_pods", "rank_table"))]
 """Playbooks that the collection's playbooks import. AWX lists each file that contains plays."""
 DEVICES_GROUP = ["device_info", "device_network", "device_ping", "device_tls", "hccn_conf", "rdma_perf"]
 
@@ -223,8 +223,8 @@ def test_numbers_are_parsed_in_one_place() -> None:
     assert found == ["module_utils/_core/numbers.py"]
 
 
-CONTROLLER_ACTIONS = {"assert", "debug", "fail", "set_fact", "set_stats", "validate_argument_spec", "include_tasks", "include_role",
-                      "import_tasks", "import_role"}
+CONTROLLER_ACTIONS = {"add_host", "assert", "debug", "fail", "set_fact", "set_stats", "validate_argument_spec", "include_tasks",
+                      "include_role", "import_tasks", "import_role"}
 """Actions of ansible.builtin that open no connection."""
 KEYWORDS = {"name", "when", "vars", "register", "loop", "loop_control", "run_once", "delegate_to", "become", "changed_when", "failed_when", "no_log",
             "check_mode", "diff", "ignore_errors", "until", "retries", "delay", "environment", "module_defaults", "any_errors_fatal", "connection", "timeout"}

@@ -10,10 +10,14 @@ from typing import Any
 
 import yaml
 
-_TYPES = {"str": "text", "path": "text", "int": "integer", "float": "float", "bool": "multiplechoice"}
-"""Types of AWX questions by type of an option. AWX cannot ask for lists and dictionaries; they belong in the inventory."""
+_TYPES = {"str": "text", "path": "text", "int": "integer", "float": "float", "bool": "multiplechoice", "list": "textarea", "dict": "textarea"}
+"""Types of AWX questions by type of an option. A list of texts is asked as lines, a list of dictionaries or a dictionary as YAML text."""
+
+_ANSWER = "survey_"
+"""Prefix of the variable of an answer that is text for a list or a dictionary. The job template converts it, see ``awx_answers``."""
 
 _TEXT_LIMIT = 1024
+_LONG_TEXT_LIMIT = 65536
 _MARKUP = re.compile(r"\b[A-Z]\(([^()]*)\)")
 """Markup of Ansible such as V(value) and C(code), which AWX would show as it is."""
 
@@ -27,11 +31,29 @@ def _choices(option: Mapping[str, Any]) -> list[str] | None:
 def _default(option: Mapping[str, Any]) -> Any:
     """Return the default of a question: a number for numbers, else text; empty text for an option without a default."""
     value = option.get("default")
+    if isinstance(value, (list, dict)):
+        return "\n".join(map(str, value)) if _lines(option) else yaml.safe_dump(value, default_flow_style=True, width=_TEXT_LIMIT).strip() if value else ""
     if option.get("type") in ("int", "float"):
         return "" if value is None else value
     if isinstance(value, bool):
         return str(value).lower()
     return "" if value is None or "{{" in str(value) else str(value)
+
+
+def _lines(option: Mapping[str, Any]) -> bool:
+    return option.get("type") == "list" and option.get("elements") not in ("dict", "raw")
+
+
+def _converted(option: Mapping[str, Any]) -> bool:
+    """Return True if the answer is text for a list or a dictionary. AWX returns a list for a question with several choices."""
+    return option.get("type") == "dict" or (option.get("type") == "list" and "choices" not in option)
+
+
+def _form(option: Mapping[str, Any]) -> str:
+    """Return a sentence about the form of an answer, with a space before it."""
+    if not _converted(option):
+        return ""
+    return " One for each line." if _lines(option) else " As YAML text."
 
 
 def _plain(description: Any) -> str:
@@ -46,13 +68,16 @@ def _asked(option: Mapping[str, Any]) -> bool:
 
 def _question(variable: str, option: Mapping[str, Any]) -> dict[str, Any]:
     choices = _choices(option)
+    several = "multiselect" if option.get("type") == "list" else "multiplechoice"
     question = {
-        "question_name": variable.replace("_", " ").capitalize(), "question_description": _plain(option.get("description", "")), "variable": variable,
-        "required": bool(option.get("required", False)), "type": "multiplechoice" if choices else _TYPES[option.get("type", "str")],
-        "default": _default(option),
+        "question_name": variable.replace("_", " ").capitalize(), "question_description": _plain(option.get("description", "")) + _form(option),
+        "variable": (_ANSWER if _converted(option) else "") + variable, "required": bool(option.get("required", False)),
+        "type": several if choices else _TYPES[option.get("type", "str")], "default": _default(option),
     }
     if choices:
         question["choices"] = choices
+    elif question["type"] == "textarea":
+        question.update(min=0, max=_LONG_TEXT_LIMIT)
     elif question["type"] == "text":
         question.update(min=0, max=_TEXT_LIMIT)
     else:
@@ -79,10 +104,17 @@ def awx_surveys(jobs: Sequence[Mapping[str, Any]], roles: str, leave_out: Collec
     for job in jobs:
         survey: dict[str, Any] = {"name": str(job["name"]), "description": "", "spec": []}
         if "role" in job:
-            survey = awx_survey(yaml.safe_load(Path(roles, job["role"], "meta/argument_specs.yml").read_text(encoding="utf-8")), leave_out)
+            survey = awx_survey(yaml.safe_load(Path(roles, job["role"], "meta/argument_specs.yml").read_text(encoding="utf-8")), leave_out,
+                                 job.get("entry_point", "main"))
         asked = [_question(name, (questions or {})[name]) for name in job.get("asks", ()) if name not in leave_out]
         made[str(job["name"])] = {**survey, "spec": [*asked, *survey["spec"]]}
     return {name: survey for name, survey in made.items() if survey["spec"]}
+
+
+def awx_answers(survey: Mapping[str, Any]) -> dict[str, str]:
+    """Return the extra variables of a job template: for each option whose answer is text, a template that converts the answer."""
+    names = [question["variable"][len(_ANSWER):] for question in survey.get("spec", []) if question["variable"].startswith(_ANSWER)]
+    return {name: f"{{{{ {_ANSWER}{name} | default('') | hccn.cluster.survey_value('{name}') }}}}" for name in names}
 
 
 def awx_collection_found(name: str) -> bool:
@@ -97,4 +129,4 @@ class FilterModule:
     """Filter plugin of Ansible."""
 
     def filters(self) -> dict[str, Any]:
-        return {"awx_survey": awx_survey, "awx_surveys": awx_surveys, "awx_collection_found": awx_collection_found}
+        return {"awx_survey": awx_survey, "awx_surveys": awx_surveys, "awx_answers": awx_answers, "awx_collection_found": awx_collection_found}

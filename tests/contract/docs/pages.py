@@ -27,6 +27,7 @@ CARDS = "it needs RDMA cards; tests/integration/check_fabric/test_perftest.py ru
 CLUSTERD = "it needs a ClusterD; tests/integration/clusterd runs the playbook over a stand-in"
 DEMO = "it needs the installation that the page shows before; make demo runs the playbook"
 GIT = "it needs the published repository; tests/contract/test_project_collection.py runs the same commands with a clone"
+PODS = "it needs a Kubernetes cluster; tests/integration/kubernetes_jobs/test_runners.py"
 NOT_RUN = {
     "ansible-galaxy collection install git+https://github.com/hccn-cluster/hccn.cluster.git": GIT,
     "ansible-galaxy collection install git+https://github.com/hccn-cluster/hccn.cluster.git#/collections/ansible_collections/hccn/cluster,v1.0.0": GIT,
@@ -38,6 +39,8 @@ NOT_RUN = {
     "ansible-builder create --file execution-environment-kubernetes.yml --context build/execution-environment-kubernetes": "make lint runs it",
     "export CONTROLLER_HOST=https://awx.example CONTROLLER_OAUTH_TOKEN=...": AWX,
     "ansible-playbook -i inventories/site/hosts playbooks/awx.yml -e @awx.yml": AWX,
+    "ansible-playbook hccn.cluster.check_fabric_pods -e @pods.yml -e check_fabric_plan_only=true": PODS,
+    "ansible-playbook hccn.cluster.check_fabric_pods -e @pods.yml": PODS,
     "ansible gpu -m hccn.cluster.rdma_info -a 'rdma_device=mlx5_0 rdma_port=2'": CARDS,
     "ansible-playbook -i inventory hccn.cluster.check_fabric -e hccn_hosts=gpu -e @cards.yml": CARDS,
     "ansible-playbook -i inventory hccn.cluster.datadist_ready -e @datadist.yml":

@@ -86,8 +86,9 @@ def test_every_job_has_a_template(runs: Runs) -> None:
         assert runs.controller.linked_names("job_templates", name, "credentials") == ["hccn history", "hccn hosts"]
         assert runs.controller.linked_names("job_templates", name, "notification_templates_error") == ["hccn failures"]
     assert [name for name, template in templates.items() if template["ask_limit_on_launch"]] == []
-    assert json.loads(templates["hccn bring_up"]["extra_vars"]) == {
-        "switch_upgrade_state_file": "/srv/hccn/history/switch_upgrade.json"}
+    assert json.loads(templates["hccn tls"]["extra_vars"]) == {"switch_upgrade_state_file": "/srv/hccn/history/switch_upgrade.json"}
+    assert json.loads(templates["hccn check_fabric"]["extra_vars"])["check_fabric_devices"] == (
+        "{{ survey_check_fabric_devices | default('') | hccn.cluster.survey_value('check_fabric_devices') }}")
 
 
 def test_survey_does_not_ask_for_variables_of_the_inventory(runs: Runs) -> None:

@@ -15,7 +15,7 @@ import yaml
 
 from ansible_collections.hccn.cluster.plugins.plugin_utils._history import reader
 from tests.integration.awx.job import Job, Outcome, Unsafe, clone, synchronised
-from tests.integration.awx.surveys import survey
+from tests.integration.awx.surveys import jobs, plugin, survey
 from tests.lib.hosts import node, set_state
 from tests.lib.processes import processes
 from tests.lib.project import ROOT
@@ -69,8 +69,11 @@ def awx(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Controller]:
 
 def answers(role: str) -> dict[str, Any]:
     """Return the answers of a survey with all defaults."""
-    given = {question["variable"]: question["default"] for question in survey(role)["spec"] if question["variable"] not in PER_HOST}
-    return {name: Unsafe(value) if isinstance(value, str) else value for name, value in given.items()}
+    asked = [question for question in survey(role)["spec"] if question["variable"] not in PER_HOST]
+    # AWX returns the lines of a question with several choices as a list.
+    given = {question["variable"]: question["default"].splitlines() if question["type"] == "multiselect" else question["default"] for question in asked}
+    return {**plugin("awx_survey").awx_answers({"spec": asked}),
+            **{name: Unsafe(value) if isinstance(value, str) else value for name, value in given.items()}}
 
 
 @pytest.fixture(scope="module")
@@ -121,6 +124,42 @@ def test_job_that_finds_a_missing_link_fails(awx: Controller) -> None:
         "component": {"kind": "npu", "name": "npu2 NPU 1"}, "cause": "link_down", "severity": "failed", "message": "the link is down", "hosts": ["npu2"],
         "devices": [{"host": "npu2", "device": 1}], "next_step": "On npu2: hccn_tool -i 1 -optical -g", "stage": "bring_up"}]
     assert published["report"] == str(awx.history / "reports/awx-108.html")
+
+
+def test_lists_of_a_survey_reach_the_role(awx: Controller) -> None:
+    given = {**answers("check_fabric"), "survey_check_fabric_devices": Unsafe("1\n"), "check_fabric_plan": Unsafe("pairs"),
+             "survey_check_fabric_pairs": Unsafe("- [npu2, npu1]")}
+    job = awx.run(awx.job(109, "check_fabric", variables=given))
+    assert (job.status, job.rc) == ("successful", 0), job.output
+    pairs = [(record["source"], record["target"]) for record in awx.kept(109).records if record["kind"] == "rdma"]
+    assert [(source["host"], source["device"], target["host"], target["device"]) for source, target in pairs] == [("npu2", 1, "npu1", 1)]
+
+
+REQUIRED = {
+    "survey_nic_switch_nics": "- {node: node-a, devices: [0, 8]}", "survey_hccn_clusterd": "server: 127.0.0.1:1", "nic_switch_job_id": "j",
+    "nic_switch_direction": "failover", "survey_datadist_ready_clusters": "- {host: npu1, id: 1}", "switch_upgrade_leaf": "leaf1",
+    "switch_upgrade_direction": "failover", "survey_switch_upgrade_topology": "- {leaf: leaf1, nodes: [node-a]}",
+    "tls_state": "disabled"}
+"""Answers of required questions without a default."""
+
+
+def test_answers_of_every_survey_are_accepted(awx: Controller) -> None:
+    """One job validates the arguments of all roles with the answers of their surveys, defaults included."""
+    asking = [job["role"] for job in jobs() if "role" in job and "entry_point" not in job]
+    given = {name: value for role in asking for name, value in answers(role).items()}
+    missing = {question["variable"] for role in asking for question in survey(role)["spec"] if question["required"] and question["default"] == ""}
+    assert missing - REQUIRED.keys() == set()
+    roles = "playbook_dir ~ '/../collections/ansible_collections/hccn/cluster/roles/'"
+    spec = f"{{{{ (lookup('ansible.builtin.file', {roles} ~ item ~ '/meta/argument_specs.yml') | from_yaml).argument_specs.main.options }}}}"
+    task = {"name": "Validate the answers", "ansible.builtin.validate_argument_spec": {"argument_spec": spec}, "loop": asking}
+    playbook = awx.project / "playbooks/answers.yml"
+    playbook.write_text(yaml.safe_dump([{"name": "Validate", "hosts": "npu1", "gather_facts": False, "tasks": [task]}]))
+    try:
+        job = awx.run(awx.job(110, "answers", variables={**given, **{name: Unsafe(value) for name, value in REQUIRED.items()}}))
+    finally:
+        playbook.unlink()
+    assert (job.status, job.rc) == ("successful", 0), job.output
+    assert [event["res"]["ansible_loop_var"] for event in job.named("runner_item_on_ok")] == ["item"] * len(asking)
 
 
 def test_events_are_smaller_than_the_limit_of_awx(checked: Outcome) -> None:

@@ -125,7 +125,8 @@ def test_log(site: Site) -> None:
     held = site.call(log=str(path), sizes=None, floor_gbyte_s=90000.5)
     assert (held["slow"], held["limit_gbyte_s"], held["findings"], len(held["measurements"])) == (True, 90000.5, [], 1)
     result = site.ansible(log=str(path), check_mode=True, sizes={"end": "16K"})
-    assert result["msg"] == "1 of 2 sizes have no row, the first is 16384 bytes (the program stopped early; see the output for the reason)"
+    assert result["msg"] == ("1 of 2 sizes have no row, the first is 16384 bytes (the program stopped early; the output ends with: "
+                             "8192              | 40.00          | 0.20480              | success)")
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])

@@ -143,6 +143,10 @@ def test_tool_that_is_missing_on_all_hosts_is_one_finding(site: Site, good: Ende
     assert done.screen[0] == "Result: failed. 4 hosts: 4 failed."
     assert re.fullmatch(r"failed npu1, npu2, npu3 \.\.\. \(4 hosts\): .*/opt/nowhere/hccn_tool.* -> Install the driver on .*", done.screen[1]), done.screen
     assert done.screen[2:] == [f"Report: {done.report}"]
+    # Ansible's own output has the failure once, too.
+    fatal = re.findall(r"^fatal: \[(.*?)\]: FAILED", done.output, re.MULTILINE)
+    assert [sorted(names.split(", ")) for names in fatal] == [list(HOSTS), ["localhost"]]
+    assert len(done.output.splitlines()) < 80, done.output
 
 
 @pytest.mark.parametrize(("variables", "message"), [
@@ -196,7 +200,7 @@ def lines_of(folder: Path, playbook: str, count: int) -> int:
     return len(done.stdout.splitlines()) - count
 
 
-@pytest.mark.parametrize("playbook", ["bring_up", "check_fabric"])
+@pytest.mark.parametrize("playbook", ["bring_up", "rank_table", "check_fabric"])
 def test_output_does_not_grow_with_the_number_of_hosts(tmp_path: Path, playbook: str) -> None:
     few, many = (lines_of(tmp_path / str(count), playbook, count) for count in (4, 12))
     assert few == many < 40

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from tests.integration.check_fabric.cluster import Cluster as Nodes
+from tests.integration.clusterd.api import Api
 from tests.integration.kubernetes_jobs.cluster import Cluster
 from tests.lib.playbook import ansible_environment, run_playbook
 
@@ -58,6 +59,47 @@ def test_invalid_pods_are_not_sent(tmp_path: Path) -> None:
     done = play(tmp_path, {"n1": {}, "n2": {}}, check_fabric_pods={**PODS, "namespace": "Lab_1"})
     assert done.returncode != 0
     assert "'Lab_1' is not a namespace name" in done.stdout + done.stderr
+
+
+def job(folder: Path, hosts: dict[str, dict[str, Any]], *arguments: str, **variables: Any) -> subprocess.CompletedProcess[str]:
+    """Run the playbook check_fabric_pods, which prints the manifests only."""
+    (folder / "hosts.json").write_text(json.dumps({"npu": {"hosts": hosts}}))
+    (folder / "vars.json").write_text(json.dumps({"check_fabric_pods": {**PODS, "queue": ""}, "check_fabric_plan_only": True, **variables}))
+    return run_playbook("hccn.cluster.check_fabric_pods", "hosts.json", "-e", "@vars.json", *arguments, cwd=folder,
+                        HCCN_RESULTS_PATH=str(folder / "history"), ANSIBLE_CALLBACKS_ENABLED="hccn.cluster.results")
+
+
+def words_of(done: subprocess.CompletedProcess[str]) -> list[str]:
+    return [word.strip("\"',") for word in done.stdout.split()]
+
+
+@pytest.mark.smoke("check_fabric_pods")
+def test_playbook_selects_the_nodes_by_label(tmp_path: Path) -> None:
+    nodes = [{"metadata": {"name": name, "namespace": "", "labels": {"kubernetes.io/hostname": name, "pool": pool}}}
+             for name, pool in (("node-10", "train"), ("node-9", "train"), ("node-1", "test"))]
+    api = Api(tmp_path, {"nodes": nodes})
+    try:
+        done = job(tmp_path, {"n1": {}}, check_fabric_node_selector="pool=train", hccn_kubernetes={"kubeconfig": api.kubeconfig()})
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert [word for word in words_of(done) if word in ("node-1", "node-9", "node-10")].count("node-1") == 0
+        assert {"node-9", "node-10", "fabric-1-0", "fabric-1-1"} <= set(words_of(done))
+        assert api.requests == ["GET /api/v1/nodes"]
+        none = job(tmp_path, {"n1": {}}, check_fabric_node_selector="pool=none", hccn_kubernetes={"kubeconfig": api.kubeconfig()})
+        assert none.returncode == 2
+        assert "No node has the label pool=none." in " ".join(none.stdout.split())
+    finally:
+        api.close()
+
+
+def test_pods_of_perftest_have_no_files_of_the_npu_driver(tmp_path: Path) -> None:
+    pods = {**PODS, "queue": "", "resources": {"rdma/hca_shared_devices_a": "1"}}
+    done = job(tmp_path, {"n1": {}, "n2": {}}, check_fabric_tool="perftest", check_fabric_pods=pods)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "rdma/hca_shared_devices_a" in done.stdout and "IPC_LOCK" in done.stdout
+    assert [text for text in ("Ascend", "hccn.conf", "hccn-tool") if text in done.stdout] == []
+    refused = job(tmp_path, {"n1": {}, "n2": {}}, check_fabric_tool="perftest")
+    assert refused.returncode == 2
+    assert "perftest needs the RDMA device of the node in the pod" in " ".join(refused.stdout.split())
 
 
 def test_missing_kubernetes_core_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

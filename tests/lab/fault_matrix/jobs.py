@@ -221,6 +221,7 @@ JOBS = {job.playbook: job for job in (
         on_hosts(called("/usr/local/bin/iperf3"), {"perf_tools_wanted": ["iperf3"], "perf_tools_install": False}, prepare=_iperf3), other=CHECK_RUNS),
     Job("quarantine", "TASK [hccn.cluster.quarantine : Show what was done]", _quarantine),
     Job("report", "TASK [hccn.cluster.report : Publish a summary as an artifact of the job]", _report),
+    Job("check_fabric_pods", "TASK [hccn.cluster.check_fabric : Delete the pods]", _fabric(CHECK_FABRIC)),
     Job("validate", "TASK [hccn.cluster.validate : Show what was checked]", _validate),
 )}
 

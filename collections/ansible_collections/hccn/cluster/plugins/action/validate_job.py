@@ -11,7 +11,7 @@ from ansible.errors import AnsibleActionFail
 from ansible_collections.hccn.cluster.plugins.plugin_utils._connection.controller import ControllerAction
 from ansible_collections.hccn.cluster.plugins.plugin_utils._plan import address_pools
 from ansible_collections.hccn.cluster.plugins.plugin_utils._rank_table.host_vars import HostVars
-from ansible_collections.hccn.cluster.plugins.plugin_utils._roles import declared_addresses, inventory, job_problem, requirements, specs, variables
+from ansible_collections.hccn.cluster.plugins.plugin_utils._roles import declared_addresses, inventory, job_problem, requirements, specs, survey, variables
 from ansible_collections.hccn.cluster.plugins.plugin_utils._roles.job_problem import JobProblem
 from ansible_collections.hccn.cluster.plugins.plugin_utils._trust import guard
 
@@ -36,6 +36,7 @@ class ActionModule(ControllerAction):
         written = variables.written(hosts, HostVars(known.get("hostvars", {})).raw)
         if hosts:
             problems, warnings = _checked(hosts, written, HostVars(known.get("hostvars", {})), options)
+            problems += survey.problems(known, specs.options())
         else:
             problems, warnings = [inventory.no_hosts(groups, pattern, limit)], []
         result.update(changed=False, problems=[problem.as_dict() for problem in problems[:job_problem.MOST]],

@@ -26,6 +26,8 @@ description:
   - The results of hosts are limited in size. A record is dropped if it is nested deeper than 32 levels or has more than a million characters and values, and
     so are all records after the first 16 million of one task result. Strings are truncated to 65536 characters. An C(event) C(dropped) states which
     record of which host was dropped, and why. The rest of the run is stored.
+  - What a failed tool printed (C(output) of the result, at most 64 KiB) is written to a compressed file in O(log_dir), without secrets. C(output_file) in the
+    C(error) of the record is its path. The record itself, and the finding about the failure, have the last 4 KiB.
   - Every task result is written to the disk before the play continues. Until the run ends, the name of the file ends in C(.jsonl.part). The file of a run that
     was killed keeps this name and has everything up to the last finished task.
   - Results with C(no_log), variables and the environment are never stored. In addition, secrets are removed from messages and tool output. Secrets are
@@ -65,6 +67,18 @@ options:
         key: path
     vars:
       - name: hccn_results_path
+  log_dir:
+    description:
+      - Folder for the output of failed tools, with a folder for each run. By default C(logs) in the folder of the history (O(path)). There it is
+        deleted together with the run (O(keep)).
+    type: path
+    env:
+      - name: HCCN_LOG_DIR
+    ini:
+      - section: hccn_results
+        key: log_dir
+    vars:
+      - name: hccn_results_log_dir
   run_id:
     description:
       - Name of the run, up to 64 letters, digits, dots, dashes and underscores. It should be different for each run.
@@ -153,7 +167,7 @@ from ansible_collections.hccn.cluster.plugins.plugin_utils._callbacks.final_summ
 from ansible_collections.hccn.cluster.plugins.plugin_utils._callbacks.task_result import fields, part
 from ansible_collections.hccn.cluster.plugins.plugin_utils._findings import screen
 from ansible_collections.hccn.cluster.plugins.plugin_utils._findings.conclusion import Conclusion
-from ansible_collections.hccn.cluster.plugins.plugin_utils._history import collect, retention
+from ansible_collections.hccn.cluster.plugins.plugin_utils._history import collect, logs, retention
 from ansible_collections.hccn.cluster.plugins.plugin_utils._history.format import (
     FILE_VARIABLE,
     FOLDER_VARIABLE,
@@ -279,6 +293,7 @@ class CallbackModule(CallbackBase):
         if not self._writer or not (fresh or event):
             return
         self._secrets.learn_host(part(result, "host"), part(result, "task"))
+        self._keep_output(part(result, "host").get_name(), _content(result).get("output"), fresh)
         lines, refused = collect.lines(fresh, self._redactor)
         self._records += len(lines)
         host, task = _place(result)
@@ -288,6 +303,20 @@ class CallbackModule(CallbackBase):
             self._summary.note_failure(host, task, found["message"])
             events.append({**found, "ignored": True} if ignored else found)
         self._writer.append([*lines, *collect.lines(events, self._redactor)[0]])
+
+    def _keep_output(self, host: str, output: Any, fresh: list[dict[str, Any]]) -> None:
+        """Write what a failed tool printed, and put the path into its record."""
+        record = logs.failed(fresh)
+        if not self._writer or record is None or not isinstance(output, str) or not output.strip():
+            return
+        folder = Path(self.get_option("log_dir") or Path(self.get_option("path")) / logs.FOLDER)
+        try:
+            path = logs.write(folder, self._writer.run_id, host, self._redactor.text(output))
+        except OSError as error:
+            self._display.warning(f"hccn.cluster.results cannot write the output of a failed tool: {folder}: {error.strerror or error}")
+            return
+        if path is not None:
+            fresh[fresh.index(record)] = {**record, "error": {**record["error"], "output_file": str(path)}}
 
     def _new_records(self, result: Any) -> list[dict[str, Any]]:
         host = part(result, "host").get_name()

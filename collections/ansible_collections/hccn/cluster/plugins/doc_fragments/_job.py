@@ -266,6 +266,13 @@ options:
           - Inventory names of the nodes, in the same order. The default is O(_input.nodes).
         type: list
         elements: str
+      tool:
+        description:
+          - The measurement tool, which determines the defaults of O(_input.resource), O(_input.mounts) and O(_input.security_context). V(perftest) requires
+            O(_input.resources) with the RDMA device, or a privileged container. P(hccn.cluster.check_fabric#role) sets it.
+        type: str
+        choices: [roce_test, perftest, iperf3]
+        default: roce_test
       name:
         description:
           - Prefix of the pod names. It must be unique in the namespace.
@@ -273,14 +280,13 @@ options:
         default: hccn-fabric
       devices_per_pod:
         description:
-          - Quantity of O(_input.resource) that each pod requests. It should be all devices of a node.
+          - Quantity of O(_input.resource) that each pod requests. It should be all devices of a node. The default is V(8) for V(roce_test), otherwise V(1).
         type: int
-        default: 8
       resource:
         description:
-          - Resource of the device plugin. Use V(huawei.com/npu) for the 950, and V(huawei.com/ascend-1980) on Huawei Cloud CCE.
+          - Resource of the device plugin. Use V(huawei.com/npu) for the 950, and V(huawei.com/ascend-1980) on Huawei Cloud CCE. The
+            default is V(huawei.com/Ascend910) for V(roce_test), otherwise none.
         type: str
-        default: huawei.com/Ascend910
       queue:
         description:
           - Volcano queue. If it is given, a C(PodGroup) is created and Volcano schedules the pods.

@@ -111,7 +111,7 @@ options:
     choices: [int8, int16, int32, fp16, fp32, int64, uint64, uint8, uint16, uint32, fp64, bfp16, int128, hif8, fp8e4m3, fp8e5m2, fp8e8m0]
   reduction:
     description:
-      - The reduction of the reducing operations. It has no effect on the others.
+      - The reduction of the reducing operations. Any other than V(sum) is refused for operations without a reduction.
     type: str
     default: sum
     choices: [sum, prod, max, min]

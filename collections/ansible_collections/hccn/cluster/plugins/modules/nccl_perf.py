@@ -109,13 +109,13 @@ options:
     choices: [int8, uint8, int32, uint32, int64, uint64, half, float, double, bfloat16, f8e4m3, f8e5m2]
   reduction:
     description:
-      - The reduction of V(all_reduce), V(reduce) and V(reduce_scatter). It has no effect on the others.
+      - The reduction of V(all_reduce), V(reduce) and V(reduce_scatter). Any other than V(sum) is refused for operations without a reduction.
     type: str
     default: sum
     choices: [sum, prod, max, min, avg]
   root:
     description:
-      - The root rank of V(broadcast), V(reduce), V(gather) and V(scatter).
+      - The root rank of V(broadcast), V(reduce), V(gather) and V(scatter). Any other than V(0) is refused for the other operations.
     type: int
     default: 0
   check:

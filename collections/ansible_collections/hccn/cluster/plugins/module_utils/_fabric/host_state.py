@@ -39,7 +39,7 @@ class SideError(HccnError):
 class Outcome:
     """The result of a pair: ``samples`` or ``error``. ``command`` is empty if no client was started.
 
-    ``line_rate``: Gbit/s of the slower of the two sides, None unless both are known."""
+    ``line_rate``: Gbit/s of the slower of the two sides, None unless both are known. ``output``: the end of what the failed client printed."""
 
     attempt: int
     samples: List[Dict[str, Any]]
@@ -48,6 +48,7 @@ class Outcome:
     started_at: float
     duration_s: float
     line_rate: Optional[float] = None
+    output: str = ""
 
 
 def as_fields(pair: Pair, outcome: Outcome, device_context: Optional[Mapping[str, Any]] = None) -> Mapping[str, Any]:
@@ -60,9 +61,12 @@ def as_fields(pair: Pair, outcome: Outcome, device_context: Optional[Mapping[str
         context[LINE_RATE] = outcome.line_rate
     if isinstance(outcome.error, SideError):
         context["failed_end"] = outcome.error.side
+    failure = outcome.error.as_dict() if outcome.error else None
+    if failure and outcome.output:
+        failure["output"] = outcome.output
     return {
         "source": pair.source.as_dict(), "target": pair.target.as_dict(), "context": context,
-        "samples": outcome.samples, "error": outcome.error.as_dict() if outcome.error else None,
+        "samples": outcome.samples, "error": failure,
         "command": list(outcome.command) or None, "duration_s": round(outcome.duration_s, 3),
     }
 

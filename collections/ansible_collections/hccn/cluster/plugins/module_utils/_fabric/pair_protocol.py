@@ -27,6 +27,7 @@ from .._core.errors import HccnError
 from .._core.numbers import is_number
 from .._core.process import Child, Result
 from .._perf.roce_test_tool import ADDRESS_CHANGED
+from .._perf.tool_output import TAIL_LIMIT, tail
 from .host_state import IN_USE, SOURCE, TARGET, HostState, Outcome, SideError
 from .membership import silent_host
 from .plan import Pair
@@ -83,6 +84,7 @@ class _Initiator:
         self._tool = state.tool_for(pair)
         self._line_rate: Optional[float] = None
         self._trial = False
+        self._output = ""
 
     def work(self) -> Outcome:
         """Return the outcome of the pair. Raises ResponderBusy."""
@@ -105,7 +107,7 @@ class _Initiator:
             error = self._cause(failure)
         self._state.membership.pair_ended(self._pair, error)
         self._leave(error)
-        return Outcome(max(attempt, 1), samples, error, self._command, started_at, time.monotonic() - started, self._line_rate)
+        return Outcome(max(attempt, 1), samples, error, self._command, started_at, time.monotonic() - started, self._line_rate, self._output if error else "")
 
     def _cause(self, failure: HccnError) -> HccnError:
         """Return why the pair failed. Check on both sides whether the address of the device has changed, unless the failure already names its cause."""
@@ -156,6 +158,7 @@ class _Initiator:
         try:
             return self._tool.samples(result, self._pair.source.device)
         except HccnError as error:
+            self._output = tail(result.stdout, result.stderr, TAIL_LIMIT)
             raise SideError(SOURCE, error) if self._tool.of_one_side(error) else error from None
 
     def _leave(self, error: Optional[HccnError]) -> None:

@@ -122,6 +122,8 @@ def judged(result: Dict[str, Any], records: Sequence[Mapping[str, Any]], fail_on
 MOST_PAIRS = 200
 """A host with more pairs returns rows."""
 MOST_FULL = 100
+MOST_OUTPUTS = 8
+"""Failures whose output is returned. The journal has that of all."""
 SIZE_LIMIT = 240 * 1000
 """Bytes of JSON, below the limit of 256 kB for a task result."""
 DIGITS = 3
@@ -138,7 +140,7 @@ class Returned(NamedTuple):
 
 def returned(records: Sequence[Record], run_id: str) -> Returned:
     """Return the records in the order of the plan, or their rows if they are too many or too large."""
-    ordered = sorted(records, key=lambda entry: (entry["context"]["round"], len(entry["id"]), entry["id"]))
+    ordered = _with_few_outputs(sorted(records, key=lambda entry: (entry["context"]["round"], len(entry["id"]), entry["id"])))
     if len(ordered) <= MOST_PAIRS and _size(ordered) <= SIZE_LIMIT:
         return Returned(ordered, {})
     usual = _usual(ordered)
@@ -154,6 +156,19 @@ def returned(records: Sequence[Record], run_id: str) -> Returned:
     kept = _fitting(made, SIZE_LIMIT - _size(full))
     names = {entry["id"] for entry in kept}
     return Returned(full + kept, Counter(entry["status"] for row in rows if row.name not in names for entry in row.entries))
+
+
+def _with_few_outputs(entries: Sequence[Record]) -> List[Record]:
+    """Return the records, without the output of the tool in all but the first MOST_OUTPUTS failures, which usually have the same cause."""
+    found = []
+    left = MOST_OUTPUTS
+    for entry in entries:
+        error = entry.get("error") or {}
+        if "output" in error:
+            left -= 1
+            entry = entry if left >= 0 else {**entry, "error": {key: value for key, value in error.items() if key != "output"}}
+        found.append(entry)
+    return found
 
 
 def _size(entries: Sequence[Mapping[str, Any]]) -> int:

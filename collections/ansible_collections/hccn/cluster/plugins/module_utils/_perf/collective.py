@@ -17,12 +17,13 @@ from .._core.errors import HccnError, InputError
 from .._core.guard import Guard
 from .._core.numbers import parse_size
 from .._core.record import record, utc
+from .._core.words import ending
 from . import collective_hosts, mpirun
 from .collective_hosts import PROBE_SECONDS, NotPlaced, Placed
 from .collective_plan import KNOWN_HOSTS, VERSION_SECONDS, Plan, Request, find_launcher, find_program, plan, validate
 from .collective_tool import FinishedRun, Judged
 from .ranks import Suspects
-from .tool_output import tail
+from .tool_output import TAIL_LIMIT, tail, with_last_line
 
 GRACE_SECONDS = 15
 """Time between the limit of the launcher and its kill, in which it ends the ranks on all hosts."""
@@ -200,7 +201,7 @@ def judge_log(request: Request, text: str, sizes_given: bool) -> Outcome:
 
 def _outcome(request: Request, made: Optional[Plan], error: Optional[HccnError], status: str, started: Optional[float],
              duration: Optional[float] = None, judged: Optional[Judged] = None, output: str = "", hosts: Sequence[str] = ()) -> Outcome:
-    """Return the outcome. ``hosts``: names of the hosts that the error is about."""
+    """Return the outcome. ``hosts``: names of the hosts that the error is about. The record of a failure has the end of ``output``."""
     operation = request.options.operation
     reported = judged or Judged(error=None, samples=[], ranks=request.ranks)
     # Without hosts in the request, the hosts of a log are those that it contains.
@@ -209,10 +210,13 @@ def _outcome(request: Request, made: Optional[Plan], error: Optional[HccnError],
     tool = {"name": request.tool.program(operation)}
     if reported.version:
         tool["version"] = reported.version
+    failure = with_last_line(error, output).as_dict() if error else None
+    if failure and output:
+        failure["output"] = ending(output, TAIL_LIMIT)
     whole = record(
         "collective", "%s/collective/%s/%d" % (request.run_id, operation, request.attempt), status,
         tool=tool, operation=operation, measure="bandwidth", hosts=list(participants), ranks=reported.ranks, options=_options(request, made, judged),
-        context=context or None, samples=reported.samples or None, error=error.as_dict() if error else None, command=list(made.argv) if made else None,
+        context=context or None, samples=reported.samples or None, error=failure, command=list(made.argv) if made else None,
         started_at=utc(started) if started is not None else None, duration_s=round(duration, 3) if duration is not None else None,
     )
     return Outcome(whole, output, reported.warnings)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import Any, Dict, List, Mapping, Optional, Tuple
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from .._core.errors import HccnError, InputError
 
@@ -37,6 +37,12 @@ def check_numbers(options: CollectiveOptions, ranks: int) -> None:
             raise InputError("%s is %d, it must be %d or more" % (name, value, least))
     if options.root >= ranks:
         raise InputError("root is %d, but the ranks are 0 to %d" % (options.root, ranks - 1))
+
+
+def check_reduction(options: CollectiveOptions, reducing: Sequence[str]) -> None:
+    """Raise InputError for a reduction that the program would ignore. ``reducing``: the operations that have one."""
+    if options.reduction != "sum" and options.operation not in reducing:
+        raise InputError("reduction is %s, but %s has no reduction" % (options.reduction, options.operation), "omit reduction")
 
 
 @dataclass(frozen=True)

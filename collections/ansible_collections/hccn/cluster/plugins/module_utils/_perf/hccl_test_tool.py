@@ -20,9 +20,9 @@ from .._core.numbers import count_of, parse_size
 from .._core.words import beginning
 from .._device import busy
 from .._device.npu_smi import NpuSmi
-from .collective_tool import CollectiveOptions, FinishedRun, Judged, Tool, check_numbers
+from .collective_tool import CollectiveOptions, FinishedRun, Judged, Tool, check_numbers, check_reduction
 from .hccl_errors import find_errors
-from .tool_output import CONSEQUENCES, incomplete, rounded, timed_out_error
+from .tool_output import CONSEQUENCES, SEE_OUTPUT, incomplete, rounded, timed_out_error
 
 REDUCING = ("all_reduce", "reduce_scatter", "reduce_scatterv", "reduce")
 """The operations that use ``-o``; the others print a warning for it."""
@@ -102,6 +102,7 @@ def program(operation: str) -> str:
 def validate(options: CollectiveOptions, ranks: int) -> None:
     """Raise InputError for options that hccl_test would reject, crash on or never finish."""
     check_numbers(options, ranks)
+    check_reduction(options, REDUCING)
     expected_sizes(options.operation, ranks, parse_size(options.begin), parse_size(options.end), factor=options.factor)
 
 
@@ -237,7 +238,7 @@ def _exit_error(report: HcclReport, rc: Optional[int]) -> Optional[HccnError]:
     if report.failures:
         return HccnError("tool_failed", beginning(report.failures[0], 300))
     if rc:
-        return HccnError("exit_status", "the table is complete, but mpirun ended with status %d" % rc, "see the output for the reason")
+        return HccnError("exit_status", "the table is complete, but mpirun ended with status %d" % rc, SEE_OUTPUT)
     return None
 
 

@@ -18,10 +18,10 @@ from .._core.errors import HccnError, InputError
 from .._core.numbers import parse_size
 from .._core.words import beginning
 from . import nccl_output, nvidia_smi
-from .collective_tool import CollectiveOptions, FinishedRun, Judged, Tool, check_numbers
+from .collective_tool import CollectiveOptions, FinishedRun, Judged, Tool, check_numbers, check_reduction
 from .nccl_errors import EXITS, find_errors
 from .nccl_output import Measured, NcclReport, NcclRow
-from .tool_output import CONSEQUENCES, incomplete, rounded, timed_out_error
+from .tool_output import CONSEQUENCES, SEE_OUTPUT, incomplete, rounded, timed_out_error
 
 OPERATIONS = ("all_reduce", "all_gather", "broadcast", "reduce", "reduce_scatter", "alltoall", "alltoallv", "gather", "scatter", "sendrecv", "hypercube")
 REDUCING = ("all_reduce", "reduce", "reduce_scatter")
@@ -61,6 +61,9 @@ def program(operation: str) -> str:
 def validate(options: CollectiveOptions, ranks: int) -> None:
     """Raise InputError for options that nccl-tests would reject or ignore."""
     check_numbers(options, ranks)
+    check_reduction(options, REDUCING)
+    if options.root and options.operation not in ROOTED:
+        raise InputError("root is %d, but %s has no root rank" % (options.root, options.operation), "omit root")
     gpus = gpus_per_process(options)
     if gpus < 1 or options.ranks_per_host % gpus:
         raise InputError("gpus_per_process is %d, it must divide ranks_per_host (%d)" % (gpus, options.ranks_per_host))
@@ -160,14 +163,14 @@ def _no_table(report: NcclReport, rc: Optional[int]) -> Optional[HccnError]:
     if report.rows or not rc or rc not in EXITS:
         return None
     reason = ": " + report.failures[0] if report.failures else ""
-    return HccnError("nccl_tests_%d" % rc, "the program ended with status %d, %s%s" % (rc, EXITS[rc], reason), "see the output for the reason")
+    return HccnError("nccl_tests_%d" % rc, "the program ended with status %d, %s%s" % (rc, EXITS[rc], reason), SEE_OUTPUT)
 
 
 def _no_summary(report: NcclReport) -> Optional[HccnError]:
     if report.finished:
         return None
     return HccnError("summary_missing", "the output ends without the summary, after %d size(s)" % len(report.rows),
-                     "the program stopped early, or the log is truncated; see the output for the reason")
+                     "the program stopped early, or the log is truncated; " + SEE_OUTPUT)
 
 
 def rank_mismatch(report: NcclReport, ranks: int) -> Optional[HccnError]:
@@ -189,7 +192,7 @@ def _exit_error(report: NcclReport, rc: Optional[int]) -> Optional[HccnError]:
         return HccnError("tool_failed", beginning(report.failures[0], 300))
     if rc:
         return HccnError("exit_status", "the table is complete, but mpirun ended with status %d%s" % (rc, ", " + EXITS[rc] if rc in EXITS else ""),
-                         "see the output for the reason")
+                         SEE_OUTPUT)
     return None
 
 

@@ -12,6 +12,7 @@ import re
 from typing import Dict, List, NamedTuple, Optional, Pattern, Sequence
 
 from .._core.errors import HccnError
+from .._core.words import ending
 
 LINE_LIMIT = 300
 """Characters of a line of output that a message contains."""
@@ -108,11 +109,11 @@ def incomplete(found: Sequence[int], expected: Sequence[int]) -> Optional[HccnEr
     if found and list(found) == list(expected):
         return None
     if not found:
-        return HccnError("no_table", "the output contains no row of the result table", "see the output for the reason")
+        return HccnError("no_table", "the output contains no row of the result table", SEE_OUTPUT)
     missing = [size for size in expected if size not in found]
     if missing:
         return HccnError("rows_missing", "%d of %d sizes have no row, the first is %d bytes" % (len(missing), len(expected), missing[0]),
-                         "the program stopped early; see the output for the reason")
+                         "the program stopped early; " + SEE_OUTPUT)
     if not expected:
         return HccnError("rows_missing", "the log has %d row(s), but does not contain the requested sizes" % len(found), "set sizes to those of the run")
     extra = [size for size in found if size not in expected]
@@ -120,15 +121,30 @@ def incomplete(found: Sequence[int], expected: Sequence[int]) -> Optional[HccnEr
                      "the output belongs to another run, or to several runs")
 
 
-OUTPUT_LIMIT = 8000
-"""Characters of the output of a failed run in the result of the module. The last ones are kept."""
+OUTPUT_LIMIT = 65536
+"""Characters of the output of a failed run in the result of the module. The last ones are kept. The history keeps them as a file."""
+TAIL_LIMIT = 4096
+"""Characters of the end of the output in a record."""
+SEE_OUTPUT = "see the output for the reason"
+"""The end of hints that ``with_last_line`` replaces."""
 
 
-def tail(stdout: str, stderr: str) -> str:
-    """Return the end of both streams."""
-    half = OUTPUT_LIMIT // 2
-    parts = [text.strip()[-half:] for text in (stdout, stderr)]
+def tail(stdout: str, stderr: str, limit: int = OUTPUT_LIMIT) -> str:
+    """Return the end of both streams, at most ``limit`` characters, cut between two words. A stream may use what the other one leaves."""
+    out, err = stdout.strip(), stderr.strip()
+    room = limit - 1
+    half = room // 2
+    parts = [ending(out, max(half, room - len(err))), ending(err, max(room - half, room - len(out)))]
     return "\n".join(part for part in parts if part)
+
+
+def with_last_line(error: HccnError, output: str) -> HccnError:
+    """Return the error with the last line of the output in its hint, if the hint refers to the output."""
+    if not error.hint.endswith(SEE_OUTPUT):
+        return error
+    lines = [line.strip() for line in output.splitlines() if line.strip()]
+    last = "the output ends with: " + lines[-1][:LINE_LIMIT] if lines else "there is no output"
+    return HccnError(error.code, error.message, error.hint[:-len(SEE_OUTPUT)] + last)
 
 
 def rounded(value: float) -> float:

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from ...module_utils._core.errors import InputError
@@ -52,7 +52,27 @@ class Outcome:
 
 
 def outcome(result: Mapping[str, Any], run: Run) -> Outcome:
-    """Return the outcome of a run. ``result`` is that of hccl_perf or nccl_perf, empty if neither was called. Raises InputError for an invalid result."""
+    """Return the outcome of a run. ``result`` is that of hccl_perf or nccl_perf, empty if neither was called. Raises InputError for an invalid result.
+
+    The result of a loop over operations has the lines of all of them, and the first state other than MEASURED.
+    """
+    calls = _of_operations(result)
+    if not calls:
+        return _of_call(result, run)
+    found = [_of_call(call, replace(run, operation=operation)) for operation, call in calls]
+    lines = list(dict.fromkeys(line for one in found for line in ([one.lines] if isinstance(one.lines, str) else one.lines)))
+    state = next((one.state for one in found if one.state != MEASURED), MEASURED)
+    return Outcome(state, lines if len(lines) > 1 else lines[0], any(one.fails for one in found))
+
+
+def _of_operations(result: Any) -> list[tuple[str, Mapping[str, Any]]]:
+    """Return operation and result of each call of a loop, without skipped ones; nothing for the result of a single call."""
+    items = result.get("results") if isinstance(result, Mapping) else None
+    calls = [one for one in items if isinstance(one, Mapping) and not one.get("skipped")] if isinstance(items, (list, tuple)) else []
+    return [(str(call.get(str(call.get("ansible_loop_var")))), call) for call in calls]
+
+
+def _of_call(result: Mapping[str, Any], run: Run) -> Outcome:
     records = _records(result)
     # The first failure, or else the measurement over all hosts, which is the first record.
     record = next((one for one in records if one.get("status") != "ok"), records[0] if records else {})
@@ -75,7 +95,8 @@ def _state(run: Run) -> str:
 
 def _fails(result: Mapping[str, Any], run: Run) -> bool:
     is_slow = bool(result.get("slow")) and run.fail_on in ("slow", "any")
-    return run.fail_on != "never" and ("msg" in result or bool(run.busy) or bool(run.unready) or is_slow)
+    failed = "msg" in result and not result.get("skipped")
+    return run.fail_on != "never" and (failed or bool(run.busy) or bool(run.unready) or is_slow)
 
 
 def _lines(result: Mapping[str, Any], run: Run, records: Sequence[Mapping[str, Any]], record: Mapping[str, Any]) -> str | list[str]:
@@ -83,7 +104,7 @@ def _lines(result: Mapping[str, Any], run: Run, records: Sequence[Mapping[str, A
         return f"{run.operation}: not run, a host is not ready: {'; '.join(run.unready)}"
     if run.busy:
         return f"{run.operation}: not run, {'GPUs' if ' GPUs ' in run.busy[0] else 'NPUs'} are at work: {', '.join(run.busy)}"
-    if "msg" in result:
+    if "msg" in result and not result.get("skipped"):
         return " ".join(filter(None, (f"{run.operation}: failed. {result['msg']}", run.job_problem)))
     if "samples" not in record:
         return f"{run.operation} would be run over {run.hosts} hosts."

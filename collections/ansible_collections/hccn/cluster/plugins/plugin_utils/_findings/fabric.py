@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from ...module_utils._core.words import some
 from . import causes, reading
-from .finding import FABRIC, KINDS, Component, Device, Finding, finding, of_host, of_npus
+from .finding import FABRIC, KINDS, Component, Device, Finding, cut_output, finding, of_host, of_npus
 from .stages import NO_REASON, THE_RUN, of_unreachable
 
 STAGE = "check_fabric"
@@ -21,6 +22,9 @@ STATES = ("unreachable", "failed", "busy", "slow", "not_measured", "good")
 NODE = "node"
 WARNINGS = ("line_rates_differ",)
 """Rules whose violation does not keep a host from being good."""
+
+PAIRS_FAILED = ("failed_npu", "failed_host", "failed_fabric")
+"""Causes of findings that rest on failed pairs."""
 
 _MANY = {", is slow": " are slow", ", fails": " fail", ", does other work": " do other work"}
 
@@ -49,6 +53,25 @@ def of_verdict(result: Any, left_out: Any = (), perf_tool: bool = False, starts:
         if not any(STATES.index(other) <= STATES.index(state) for other in explained.get(host, ())):
             found += _host(host, state, verdicts[host])
     return [*found, *_regressions(answer.get("regressions"))], classes
+
+
+def with_output(found: Iterable[Finding], records: Iterable[Mapping[str, Any]]) -> list[Finding]:
+    """Return the findings; those about failures have the output of the first failed pair of their NPUs, or of their hosts."""
+    by_npu: dict[Device, str] = {}
+    by_host: dict[str, str] = {}
+    for record in records:
+        output = reading.text(reading.mapping(record.get("error")).get("output"))
+        for side in ("source", "target") if output else ():
+            host, number = reading.text(reading.mapping(record.get(side)).get("host")), reading.device_id(reading.mapping(record.get(side)).get("device"))
+            by_host.setdefault(host, output)
+            if number is not None:
+                by_npu.setdefault((host, number), output)
+    return [replace(one, output=cut_output(_output_of(one, by_npu, by_host))) if one.cause in PAIRS_FAILED else one for one in found]
+
+
+def _output_of(one: Finding, by_npu: Mapping[Device, str], by_host: Mapping[str, str]) -> str:
+    candidates = [by_npu.get(npu, "") for npu in one.devices] if one.devices else [by_host.get(host, "") for host in one.hosts]
+    return next(filter(None, candidates), "")
 
 
 def _left_out(entries: Any, explained: Explained, perf_tool: bool) -> list[Finding]:

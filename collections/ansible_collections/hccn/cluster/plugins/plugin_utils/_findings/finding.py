@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from ...module_utils._core.record import record, utc
-from ...module_utils._core.words import LONGEST_TEXT, natural, npus, printable, some
+from ...module_utils._core.words import LONGEST_TEXT, ending, natural, npus, printable, some
 from . import causes
 
 HOST, NPU, PORT, RAIL, LEAF, RACK, SUPER_POD, PATH, PAIR, FABRIC, CLUSTER, RUN = KINDS = (
@@ -23,6 +23,8 @@ STAGES = ("validate", "bring_up", "tls", "rank_table", "check_fabric", "check_co
 
 LONGEST_NAME = 200
 MOST_EVIDENCE = 16
+MOST_OUTPUT = 4096
+"""Characters of the output of a tool."""
 MOST_NAMES = 4096
 """Hosts and devices of a finding."""
 NAMED = 4
@@ -43,7 +45,10 @@ class Component(NamedTuple):
 
 @dataclass(frozen=True)
 class Finding:
-    """``message`` is a sentence without the name of the component and without a final stop; ``devices`` are (host, id) of NPUs."""
+    """``message`` is a sentence without the name of the component and without a final stop; ``devices`` are (host, id) of NPUs.
+
+    ``output``: the end of what the failed tool printed.
+    """
 
     cause: str
     severity: str
@@ -54,6 +59,7 @@ class Finding:
     evidence: tuple[str, ...] = ()
     next_step: str = ""
     stage: str = ""
+    output: str = ""
 
     def as_sample(self) -> dict[str, Any]:
         """Return the finding as the sample of its record. Empty keys are absent."""
@@ -61,7 +67,7 @@ class Finding:
                                  "severity": self.severity, "message": self.message}
         lists = {"hosts": list(self.hosts), "devices": [{"host": host, "device": device} for host, device in self.devices], "evidence": list(self.evidence)}
         found.update((key, value) for key, value in lists.items() if value)
-        found.update((key, value) for key, value in (("next_step", self.next_step), ("stage", self.stage)) if value)
+        found.update((key, value) for key, value in (("next_step", self.next_step), ("stage", self.stage), ("output", self.output)) if value)
         return found
 
     def as_record(self, number: int) -> dict[str, Any]:
@@ -87,11 +93,11 @@ class Finding:
             printable(cause), Component(str(kind), str(name)), message, _texts(sample.get("hosts"), MOST_NAMES), _devices(sample.get("devices")),
             _texts(sample.get("evidence"), MOST_EVIDENCE), stage=_text(sample.get("stage")),
             next_step=_text(sample["next_step"]) if "next_step" in sample else None,
-            severity=severity if severity in causes.SEVERITIES else None)
+            severity=severity if severity in causes.SEVERITIES else None, output=_text(sample.get("output")))
 
 
 def finding(cause: str, component: Component, message: Any, hosts: Iterable[str] = (), devices: Iterable[Device] = (), evidence: Iterable[Any] = (),
-            stage: str = "", next_step: str | None = None, severity: str | None = None) -> Finding:
+            stage: str = "", next_step: str | None = None, severity: str | None = None, output: str = "") -> Finding:
     """Return a finding whose texts are printable and bounded, since they come from hosts and tools.
 
     Severity and next step default to those of the cause, the hosts to those of ``devices``.
@@ -104,7 +110,13 @@ def finding(cause: str, component: Component, message: Any, hosts: Iterable[str]
         cause, severity or (known.severity if known else causes.UNKNOWN), Component(component.kind, printable(component.name, LONGEST_NAME)),
         printable(str(message).strip().rstrip("."), LONGEST_TEXT), named, npus,
         tuple(printable(line, LONGEST_TEXT) for line in dict.fromkeys(map(str, evidence)))[:MOST_EVIDENCE],
-        printable(causes.next_step(cause, named, [device for _host, device in npus]) if next_step is None else next_step, LONGEST_TEXT), stage)
+        printable(causes.next_step(cause, named, [device for _host, device in npus]) if next_step is None else next_step, LONGEST_TEXT), stage,
+        cut_output(output))
+
+
+def cut_output(text: str) -> str:
+    """Return the end of the output of a tool, with printable lines."""
+    return "\n".join(printable(line, LONGEST_TEXT) for line in ending(text, MOST_OUTPUT).splitlines())
 
 
 def of_host(*hosts: str) -> Component:

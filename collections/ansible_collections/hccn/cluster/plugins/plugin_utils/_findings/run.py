@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from . import consistency, devices, fabric, stages, tls
+from . import consistency, devices, fabric, reading, stages, tls
 from .finding import Finding, finding
 from .check_mode import predicted
 
@@ -112,7 +112,9 @@ def _add_fabric(run: RunFindings, hosts: Sequence[str], registered: Registered) 
     # A confirmation run has replaced check_fabric_start.
     starts = {host: registered(host, "check_fabric_first_start") or registered(host, "check_fabric_start") for host in hosts}
     found, classes = fabric.of_verdict(verdict, _first(hosts, "check_fabric_left_out", registered) or [], by_perf_tool, starts)
-    run.findings += found
+    results = [registered(host, name) for host in hosts for name in ("check_fabric_first_result", "check_fabric_result")]
+    records = [record for result in results for record in reading.mappings(reading.mapping(result).get("measurements"))]
+    run.findings += fabric.with_output(found, records)
     run.classes.update(classes)
 
 
@@ -129,9 +131,14 @@ def _collective(hosts: Sequence[str], registered: Registered) -> list[Finding]:
         return [finding("busy_npu", stages.THE_CLUSTER, text, hosts, stage="check_collective", next_step=_WHEN_IDLE)]
     if outcome.get("state") == "unready":
         return stages.of_collective({"failed": True, "msg": text}, hosts)
-    results = (_first(hosts, name, registered) for name in COLLECTIVES)
+    results = [result for result in (_first(hosts, name, registered) for name in COLLECTIVES) if isinstance(result, Mapping)]
     # The role lets the task of the module succeed, so that later plays run.
-    return [one for result in results if isinstance(result, Mapping) for one in stages.of_collective({**result, "failed": bool(result.get("msg"))}, hosts)]
+    return [one for result in results for call in _calls(result) for one in stages.of_collective({**call, "failed": bool(call.get("msg"))}, hosts)]
+
+
+def _calls(result: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    """Return the results of all calls of a loop, without skipped ones, else the only result."""
+    return [call for call in reading.mappings(result["results"]) if not call.get("skipped")] if "results" in result else [result]
 
 
 def _first(hosts: Sequence[str], name: str, registered: Registered) -> Any:

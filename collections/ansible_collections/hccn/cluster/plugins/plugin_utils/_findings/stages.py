@@ -104,13 +104,14 @@ def _failed_collective(answer: Mapping[str, Any], records: Sequence[Mapping[str,
     error = next((error for record in records for error in [reading.mapping(record.get("error"))] if error), {})
     code, hint = reading.text(error.get("code")), reading.text(error.get("hint")) or reading.text(answer.get("hint"))
     message = reading.text(error.get("message")) or reading.text(answer.get("msg")) or NO_REASON
-    output = [line for line in reading.text(answer.get("output")).splitlines() if line.strip()][-OUTPUT_LINES:]
+    output = reading.text(error.get("output")) or reading.text(answer.get("output"))
+    last = [line for line in output.splitlines() if line.strip()][-OUTPUT_LINES:]
     cause = "busy_npu" if causes.of_code(code, "") == "busy_npu" else "collective_failed"
-    return _of_collective(cause, message, hosts or _hosts(records), [*filter(None, (hint,)), *output])
+    return _of_collective(cause, message, hosts or _hosts(records), [*filter(None, (hint,)), *last], output)
 
 
-def _of_collective(cause: str, message: str, hosts: Iterable[str], evidence: Iterable[str] = ()) -> Finding:
-    return finding(cause, THE_CLUSTER, message, hosts, evidence=evidence, stage="check_collective")
+def _of_collective(cause: str, message: str, hosts: Iterable[str], evidence: Iterable[str] = (), output: str = "") -> Finding:
+    return finding(cause, THE_CLUSTER, message, hosts, evidence=evidence, stage="check_collective", output=output)
 
 
 def _hosts(records: Sequence[Mapping[str, Any]]) -> list[str]:

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from . import files
+from . import files, logs
 from .format import GZIP, PAGE_FORMATS, page_path
 from .reader import RunFile, run_file
 
@@ -37,8 +37,8 @@ class Outcome:
 def apply(folder: Path, now: datetime.datetime, compress_days: int, keep_days: int) -> Outcome:
     """Compress runs that started more than ``compress_days`` days before ``now``, and delete those older than ``keep_days``; 0 disables either.
 
-    The pages of a run are deleted with it unless they belong to a newer run with the same id. A .part is never compressed, since its run may be alive. A file
-    that cannot be handled is skipped. Raise OSError if the folder cannot be read.
+    The pages and logs of a run are deleted with it unless they belong to a newer run with the same id. A .part is never compressed, since its run may be
+    alive. A file that cannot be handled is skipped. Raise OSError if the folder cannot be read.
     """
     outcome = Outcome([], [])
     runs = _runs(folder) if keep_days > 0 else []
@@ -89,6 +89,8 @@ def _delete(folder: Path, entry: RunFile, pages: bool) -> str:
     entry.path.unlink(missing_ok=True)
     for page_format in PAGE_FORMATS if pages else ():
         page_path(folder, entry.run_id, page_format).unlink(missing_ok=True)
+    if pages:
+        logs.delete(folder, entry.run_id)
     for empty in list(entry.path.parents)[:3]:
         with contextlib.suppress(OSError):
             empty.rmdir()

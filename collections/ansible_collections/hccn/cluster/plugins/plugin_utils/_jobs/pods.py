@@ -106,7 +106,7 @@ def worker_template(job: Job, name: str) -> Manifest:
 
 def device_spec(job: PodSettings, container: Manifest, volumes: Sequence[tuple[Manifest, Manifest]], affinity_spec: Manifest) -> Manifest:
     """Return the spec of a pod whose container has the devices and the volumes of the node."""
-    quantities = {job.resource: str(job.devices_per_pod), **job.resources}
+    quantities = {**({job.resource: str(job.devices_per_pod)} if job.resource else {}), **job.resources}
     container["resources"] = {"requests": dict(quantities), "limits": dict(quantities)}
     if job.security_context:
         container["securityContext"] = dict(job.security_context)

@@ -23,6 +23,7 @@ GROUP_API = "scheduling.volcano.sh/v1beta1"
 GROUP_ANNOTATION = "scheduling.k8s.io/group-name"
 VOLCANO = "volcano"
 DEVICES = 8
+ROCE_TEST, PERFTEST, IPERF3 = TOOLS = ("roce_test", "perftest", "iperf3")
 
 WAIT_SCRIPT = """\
 trap 'exit 0' TERM
@@ -37,6 +38,7 @@ class Runners(PodSettings):
     """``hosts`` are inventory names in the order of ``nodes``, by default the names of the nodes. ``lifetime`` is in seconds."""
 
     name: str = "hccn-fabric"
+    tool: str = ROCE_TEST
     hosts: tuple[str, ...] = ()
     queue: str = ""
     lifetime: int = 7200
@@ -70,11 +72,20 @@ def read(given: Any) -> Runners:
     for name in ("lifetime",):
         if getattr(found, name) < 1:
             raise InputError(f"{name} is {getattr(found, name)}, it must be 1 or more")
+    if found.tool not in TOOLS:
+        raise InputError(f"tool is {found.tool!r}", f"valid values are {', '.join(TOOLS)}")
+    if found.tool == PERFTEST and not (found.resource or found.resources or found.security_context.get("privileged")):
+        raise InputError("perftest needs the RDMA device of the node in the pod", "give it as a resource of the device plugin, such as "
+                         "resources: {rdma/hca_shared_devices_a: 1}, or set privileged in security_context")
     if not found.state_dir.startswith("/"):
         raise InputError(f"state_dir {found.state_dir!r} is not an absolute path")
     state = {"name": "hccn-state", "host_path": found.state_dir, "type": "DirectoryOrCreate", "read_only": False}
-    return replace(found, hosts=found.hosts or found.nodes, resource=found.resource or ASCEND, devices_per_pod=found.devices_per_pod or DEVICES,
-                   scheduler=found.scheduler or (VOLCANO if found.queue else ""), mounts=(*(found.mounts or ASCEND_MOUNTS), state))
+    # Only roce_test uses NPUs, and the files of the driver. RDMA needs locked memory.
+    npus = found.tool == ROCE_TEST
+    locked = {"capabilities": {"add": ["IPC_LOCK"]}} if found.tool == PERFTEST else {}
+    return replace(found, hosts=found.hosts or found.nodes, resource=found.resource or (ASCEND if npus else ""),
+                   devices_per_pod=found.devices_per_pod or (DEVICES if npus else 1), security_context=found.security_context or locked,
+                   scheduler=found.scheduler or (VOLCANO if found.queue else ""), mounts=(*(found.mounts or (ASCEND_MOUNTS if npus else ())), state))
 
 
 def pod_name(runners: Runners, index: int) -> str:

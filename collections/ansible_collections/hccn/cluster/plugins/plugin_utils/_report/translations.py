@@ -103,6 +103,7 @@ TEXTS: dict[str, tuple[str, str]] = {
     "findings": ("Findings", "发现的问题"),
     "no_findings": ("No problem was found.", "未发现问题。"),
     "more_findings": ("{count} more findings are not shown here; see the history.", "另有 {count} 项未在此列出，详见历史记录。"),
+    "output": ("Output of the tool", "工具输出"),
     "evidence": ("Evidence ({count})", "依据（{count}）"),
     "bad_hosts": ("Hosts that are not good ({count})", "不正常的主机（{count}）"),
     "good_hosts": ("Good", "正常的主机"),

@@ -103,3 +103,11 @@ def test_the_value_of_a_record():
     assert results.worth([{"size_bytes": 2, "bandwidth_gbit_s": 1.0}, {"size_bytes": 8, "bandwidth_gbit_s": 5.0}]) == (5.0, "Gbit/s", 8)
     assert results.worth([{"size_bytes": 2, "latency_us": {"avg": 3.5}}, {"size_bytes": 8, "latency_us": {"typical": 5.0}}]) == (3.5, "us", 2)
     assert results.worth([{"bandwidth_gbit_s": 0.0}]) is None
+
+
+def test_the_output_of_the_tool_is_returned_for_the_first_failures_only():
+    failed = [{"id": str(number), "status": "failed", "context": {"round": number}, "error": {"code": "x", "message": "y", "output": "z"}}
+              for number in range(10)]
+    found = results.returned(failed, "r").measurements
+    assert ["output" in entry["error"] for entry in found] == [True] * 8 + [False] * 2
+    assert ["output" in entry["error"] for entry in failed] == [True] * 10

@@ -154,8 +154,10 @@ def test_error_without_a_hint(fake: Fake) -> None:
 
 
 def test_output_is_bounded(fake: Fake) -> None:
-    fake.write(output="x" * 50000 + "\n")
-    assert len(collective.run(fake.request()).output) == 4000
+    fake.write(output="word " * 20000 + "\nend\n")
+    found = collective.run(fake.request())
+    assert 65000 < len(found.output) <= 65536 + 10 and found.output.endswith(" word \nend")
+    assert 4000 < len(found.record["error"]["output"]) <= 4096 + 10 and found.record["error"]["output"].endswith(" word \nend")
 
 
 def test_warnings_of_the_program_are_returned(fake: Fake) -> None:

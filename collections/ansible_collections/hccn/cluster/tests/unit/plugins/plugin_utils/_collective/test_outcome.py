@@ -100,3 +100,16 @@ def test_an_invalid_result_is_an_error(result):
 def test_an_unknown_option_is_an_error():
     with pytest.raises(AnsibleFilterError, match="collective_outcome: .*unexpected keyword argument 'colour'"):
         collective_outcome({}, "all_reduce", 2, colour="red")
+
+
+def test_the_outcome_of_several_operations_has_a_line_for_each():
+    calls = [{"ansible_loop_var": "operation", "operation": name, **more} for name, more in (
+        ("all_reduce", {"measurements": [record()]}), ("all_gather", {"msg": "no table", "measurements": [record(status="failed")]}))]
+    made = collective_outcome({"results": calls, "msg": "All items completed"}, "all_reduce, all_gather", 2)
+    assert made == {"state": "measured", "lines": [MEASURED, "all_gather: failed. no table"], "fails": True}
+
+
+def test_operations_that_were_all_skipped_are_named_once():
+    skipped = {"results": [{"skipped": True}, {"skipped": True}], "skipped": True, "msg": "All items skipped"}
+    assert collective_outcome(skipped, "all_reduce, all_gather", 2, busy=["n2 NPU 6 (pid 4711)"]) == {
+        "state": "busy", "lines": "all_reduce, all_gather: not run, NPUs are at work: n2 NPU 6 (pid 4711)", "fails": True}

@@ -4,7 +4,8 @@ import pytest
 
 from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose.host_classes import LeftOut
 from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose.diagnosis import diagnose
-from ansible_collections.hccn.cluster.plugins.plugin_utils._findings.fabric import of_verdict
+from ansible_collections.hccn.cluster.plugins.plugin_utils._findings.fabric import of_verdict, with_output
+from ansible_collections.hccn.cluster.plugins.plugin_utils._findings.finding import finding, of_host, of_npus
 from ansible_collections.hccn.cluster.plugins.plugin_utils._findings.screen import line
 
 HOSTS = ["n1", "n2", "n3", "n4"]
@@ -166,3 +167,12 @@ def test_a_missing_perf_tool_has_the_playbook_as_next_step() -> None:
     found, _classes = of_verdict({"verdicts": [{"host": "n1", "class": "not_measured", "message": "NPU 0, 1 were left out"}]}, left_out, perf_tool=True)
     assert summaries(found) == ["perf_tool_missing failed npu n1 NPUs 0-1: iperf3 is not installed"]
     assert found[0].next_step == "ansible-playbook hccn.cluster.perf_tools -e hccn_hosts=n1"
+
+
+def test_failures_have_the_output_of_a_failed_pair():
+    npus = [("n1", 0), ("n2", 1), ("n3", 2)]
+    found = [finding("failed_npu", of_npus([npu]), "it fails", devices=[npu]) for npu in npus]
+    found += [finding("slow_npu", of_npus([npus[0]]), "it is slow", devices=[npus[0]]), finding("failed_host", of_host("n2"), "it fails", ["n2"])]
+    record = {"source": {"host": "n1", "device": 0}, "target": {"host": "n2", "device": 1}, "error": {"code": "x", "output": "Failed to connect\x1b[2J\nend"}}
+    outputs = [one.output for one in with_output(found, [{"status": "ok"}, record])]
+    assert outputs == ["Failed to connect?[2J\nend", "Failed to connect?[2J\nend", "", "", "Failed to connect?[2J\nend"]

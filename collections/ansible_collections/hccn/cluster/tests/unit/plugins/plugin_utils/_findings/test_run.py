@@ -60,6 +60,9 @@ def test_the_fabric_verdict_is_read_from_any_host():
     ({"state": "unready", "lines": ["a", "b"]}, None, ["failed cluster: a; b"]),
     ({"state": "measured", "lines": "x"}, {"msg": "mpirun failed", "failed": False}, ["failed cluster: mpirun failed"]),
     ({"state": "measured", "lines": "x"}, {"measurements": []}, []),
+    ({"state": "measured", "lines": ["x", "y"]}, {"results": [{"measurements": []}, {"msg": "no table"}], "msg": "All items completed"},
+     ["failed cluster: no table"]),
+    ({"state": "planned", "lines": "x"}, {"results": [{"skipped": True}], "msg": "All items skipped"}, []),
     ({"state": "planned", "lines": "x"}, {"skipped": True, "msg": "Conditional result was False"}, []),
     (None, {"msg": "whatever"}, []),
 ])

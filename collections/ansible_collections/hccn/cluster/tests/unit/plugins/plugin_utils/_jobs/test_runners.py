@@ -89,3 +89,24 @@ def test_violations_of_cluster_rules_are_reported(more: dict[str, Any], rule: st
 
 def test_a_deleted_pod_ends_at_once() -> None:
     assert "trap 'exit 0' TERM" in runners.WAIT_SCRIPT
+
+
+def test_resources_and_mounts_depend_on_the_tool() -> None:
+    (pod,) = made(nodes=["node-a"], tool="perftest", resources={"rdma/hca_shared_devices_a": "1"})
+    container = pod["spec"]["containers"][0]
+    assert container["resources"] == {"requests": {"rdma/hca_shared_devices_a": "1"}, "limits": {"rdma/hca_shared_devices_a": "1"}}
+    assert container["securityContext"] == {"capabilities": {"add": ["IPC_LOCK"]}}
+    assert ([mount["name"] for mount in container["volumeMounts"]], container.get("env")) == (["hccn-state"], None)
+    (pod,) = made(nodes=["node-a"], tool="iperf3")
+    container = pod["spec"]["containers"][0]
+    assert (container["resources"], container.get("securityContext")) == ({"requests": {}, "limits": {}}, None)
+    assert [mount["name"] for mount in container["volumeMounts"]] == ["hccn-state"]
+
+
+@pytest.mark.parametrize(("more", "sentence"), [
+    ({"tool": "perftest"}, "perftest needs the RDMA device of the node in the pod"), ({"tool": "ping"}, "tool is 'ping'"),
+])
+def test_a_tool_without_its_device_is_refused(more: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(AnsibleFilterError, match=sentence):
+        made(**more)
+    assert made(tool="perftest", security_context={"privileged": True})[0]["kind"] == "Pod"
