@@ -10,7 +10,7 @@ import pytest
 
 from ansible_collections.hccn.cluster.plugins.module_utils._perf import hccl_errors
 from tests.lab.benchmarks import scale_chart
-from tests.contract.docs import clusterd_codes, findings
+from tests.contract.docs import clusterd_codes, collective_codes, findings
 from tests.contract.docs.pages import DOCS, NOT_RUN, Command, File, steps
 from tests.lib.project import ROOT
 
@@ -74,6 +74,11 @@ def test_every_error_code_is_explained(page: str) -> None:
 
 def test_findings_page_is_up_to_date() -> None:
     assert (DOCS / "explanation/findings.rst").read_text() == findings.page(), "python -m tests.contract.docs.findings > docs/explanation/findings.rst"
+
+
+def test_page_of_collective_codes_is_up_to_date() -> None:
+    expected = "python -m tests.contract.docs.collective_codes > docs/explanation/collective_codes.rst"
+    assert (DOCS / "explanation/collective_codes.rst").read_text() == collective_codes.page(), expected
 
 
 def test_page_of_clusterd_codes_is_up_to_date() -> None:

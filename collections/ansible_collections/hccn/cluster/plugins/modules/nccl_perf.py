@@ -267,6 +267,13 @@ measurements:
       description: The error. RV(measurements[].error.code) is stable.
       type: dict
       contains:
+        origin:
+          description:
+            - Who failed. V(launcher) is C(mpirun) with its daemons, options and host file; V(ssh) the login to a host; V(program) the program that was started;
+              V(rank) one of its processes; V(host) a host, its network or its limits; V(time) that the run was ended from outside or by its time limit. The
+              hosts are in C(suspects) of C(context), if the output names them.
+          type: str
+          sample: ssh
         code:
           description: Machine-readable code of the error.
           type: str

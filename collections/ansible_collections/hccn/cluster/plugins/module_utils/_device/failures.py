@@ -76,6 +76,7 @@ FAILURES: Tuple[Failure, ...] = (
     Failure("User aborts command.", "aborted", "the tool asks before this command; this module does not answer"),
     Failure("Roce perftest is doing, please try later.", "roce_test_running", "hccn_tool -i N -roce_test reset ends it"),
     Failure("There isn't enough memory to perform the requested", "device_memory_low", "only message size and iterations may be given then"),
+    Failure("There is not enough memory to perform the requested", "device_memory_low", "use smaller sizes, or fewer iterations or queue pairs"),
     Failure("Please add \"-tcp\"", "tcp_missing"),
     Failure("Get device health status failed!", "device_not_ready", "the device did not answer for 300 s: see npu-smi info"),
     Failure("The device is not exist!", "device_absent", "see npu-smi info for the devices of this host"),

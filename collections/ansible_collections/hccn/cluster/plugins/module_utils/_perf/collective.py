@@ -22,6 +22,7 @@ from . import collective_hosts, mpirun
 from .collective_hosts import PROBE_SECONDS, NotPlaced, Placed
 from .collective_plan import KNOWN_HOSTS, VERSION_SECONDS, Plan, Request, find_launcher, find_program, plan, validate
 from .collective_tool import FinishedRun, Judged
+from .launch_causes import origin_of
 from .ranks import Suspects
 from .tool_output import TAIL_LIMIT, tail, with_last_line
 
@@ -175,9 +176,11 @@ def _judged(request: Request, made: Plan, result: process.Result, judged: Judged
     if judged.error is None:
         return _outcome(request, made, None, "ok", result.started_at, result.duration_s, judged)
     error, hosts = collective_hosts.with_wrong_hosts(judged.error, judged.wrong_ranks, attempt.placed)
+    hosts = hosts or collective_hosts.culprits(error, attempt.placed)
     found = attempt.suspects()
-    error = collective_hosts.with_suspects(error, found)
-    return _outcome(request, made, error, "failed", result.started_at, result.duration_s, judged, tail(result.stdout, result.stderr), hosts or found.hosts)
+    error = collective_hosts.with_suspects(collective_hosts.with_culprits(error, hosts), found)
+    hosts = collective_hosts.all_hosts(judged.error, hosts, found)
+    return _outcome(request, made, error, "failed", result.started_at, result.duration_s, judged, tail(result.stdout, result.stderr), hosts)
 
 
 def judge_log_file(request: Request, path: str, sizes_given: bool) -> Outcome:
@@ -196,7 +199,10 @@ def judge_log_file(request: Request, path: str, sizes_given: bool) -> Outcome:
 def judge_log(request: Request, text: str, sizes_given: bool) -> Outcome:
     """Return the record of the run in a log. If ``sizes_given`` is False, the sizes are read from the log."""
     judged = request.tool.judge_log(FinishedRun(text), request.options, request.ranks if request.hosts else None, sizes_given)
-    return _outcome(request, None, judged.error, "failed" if judged.error else "ok", None, None, judged, "" if judged.error is None else tail(text, ""))
+    if judged.error is None:
+        return _outcome(request, None, None, "ok", None, None, judged)
+    hosts = collective_hosts.culprits(judged.error, Placed(request.hosts, request.names or request.hosts, request.processes_per_host))
+    return _outcome(request, None, collective_hosts.with_culprits(judged.error, hosts), "failed", None, None, judged, tail(text, ""), hosts)
 
 
 def _outcome(request: Request, made: Optional[Plan], error: Optional[HccnError], status: str, started: Optional[float],
@@ -210,7 +216,7 @@ def _outcome(request: Request, made: Optional[Plan], error: Optional[HccnError],
     tool = {"name": request.tool.program(operation)}
     if reported.version:
         tool["version"] = reported.version
-    failure = with_last_line(error, output).as_dict() if error else None
+    failure = dict(with_last_line(error, output).as_dict(), origin=origin_of(error.code)) if error else None
     if failure and output:
         failure["output"] = ending(output, TAIL_LIMIT)
     whole = record(

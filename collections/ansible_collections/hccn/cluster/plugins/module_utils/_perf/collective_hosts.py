@@ -14,9 +14,10 @@ from .._core.numbers import is_count
 from .._core.words import some
 from . import mpirun, ranks, ssh_login
 from .collective_tool import Tool
+from .launch_causes import CONSEQUENCES
+from .launch_failure import LaunchError, hosts_of, of_code
 from .ranks import Suspects
 from .ssh_login import Login
-from .tool_output import CONSEQUENCES
 
 WANTED_LIMIT = 65535
 LIMITS = ("ulimit -n", "net.core.somaxconn", "net.ipv4.tcp_max_syn_backlog")
@@ -109,7 +110,8 @@ def check_placement(tool: Tool, flavour: str, result: process.Result, placed: Pl
     """Raise NotPlaced if ``result``, that of ``mpirun.placement_argv``, shows ranks on wrong hosts."""
     placement = mpirun.parse_placement(flavour, result.stdout, placed.addresses)
     wrong = mpirun.misplaced(placement, placed.addresses, placed.per_host)
-    known = tool.find_errors(result.stdout, result.stderr)
+    # The command ends with status 1, which Open MPI reports.
+    known = [error for error in tool.find_errors(result.stdout, result.stderr) if error.code != "rank_exited"]
     # A launcher that uses other names for the variables: the placement is unknown, which is not an error.
     silent = result.rc == 1 and not result.stdout.strip() and not known
     if not wrong or silent:
@@ -118,13 +120,12 @@ def check_placement(tool: Tool, flavour: str, result: process.Result, placed: Pl
     causes = [error for error in known if error.code not in CONSEQUENCES]
     hosts = [host for host, _count in wrong if host in placed.addresses]
     if causes:
-        raise NotPlaced(causes[0], tail, hosts)
+        raise NotPlaced(causes[0], tail, culprits(causes[0], placed) or hosts)
     if result.timed_out or known:
         error = HccnError("hosts_not_started", "not all ranks started in time: every host should have %d, but %s" % (placed.per_host, text),
                           "check that this user can log in to each of these hosts by ssh without a password, and start this mpirun there")
     else:
-        error = HccnError("placement_mismatch", "the ranks were not placed as requested: every host should have %d, but %s" % (placed.per_host, text),
-                          "check whether a batch system or a default host file overrides the host file")
+        error = of_code("placement_mismatch", "the ranks were not placed as requested: every host should have %d, but %s" % (placed.per_host, text))
     raise NotPlaced(error, tail, hosts)
 
 
@@ -162,17 +163,40 @@ def end_ranks(login: Optional[Login], placed: Placed, mark: str) -> Suspects:
     return ranks.suspects(ranks.RankStates({}, seen.silent), placed.ranks, placed.addresses, placed.host_of, placed.name_of)
 
 
-VAGUE = ("no_table", "rows_missing", "exit_status", "tool_failed", "mpi_init_failed")
+VAGUE = ("no_table", "rows_missing", "summary_missing", "tool_failed", "mpi_init_failed", "no_output")
 """Codes besides CONSEQUENCES that do not name a cause."""
+_INCOMPLETE = CONSEQUENCES + ("host_lost",)
+"""Codes of errors that may name only a part of the hosts at fault."""
 
 
 def with_suspects(error: HccnError, found: Suspects) -> HccnError:
     """Return the error, with the suspected hosts added if it does not name a cause."""
-    if not found.sentence or error.code not in CONSEQUENCES + VAGUE:
+    if not found.sentence or error.code not in _INCOMPLETE + VAGUE:
         return error
     if error.code in VAGUE:
         return HccnError("host_lost", "the run ended without a result; %s" % found.sentence, "check these hosts, and repeat the run without them")
     return HccnError(error.code, "%s; %s" % (error.message, found.sentence), error.hint)
+
+
+def culprits(error: HccnError, placed: Placed) -> Tuple[str, ...]:
+    """Return the names of the hosts at fault, as far as the output of the launcher names them or their ranks."""
+    if not isinstance(error, LaunchError):
+        return ()
+    return hosts_of(error.places, placed.names, placed.addresses, placed.per_host)
+
+
+def all_hosts(error: HccnError, hosts: Sequence[str], found: Suspects) -> Tuple[str, ...]:
+    """Return the hosts at fault: those that the error names, and those that were found if it may not name all."""
+    if error.code in _INCOMPLETE + VAGUE:
+        return tuple(dict.fromkeys(found.hosts + tuple(hosts)))
+    return tuple(hosts) or found.hosts
+
+
+def with_culprits(error: HccnError, hosts: Sequence[str]) -> HccnError:
+    """Return the error with the hosts at fault at the begin of its message, if it does not contain them."""
+    if all(host in error.message for host in hosts):
+        return error
+    return HccnError(error.code, "%s: %s" % (some(hosts, _NAMED), error.message), error.hint)
 
 
 def with_wrong_hosts(error: HccnError, wrong: Sequence[int], placed: Optional[Placed]) -> Tuple[HccnError, Tuple[str, ...]]:

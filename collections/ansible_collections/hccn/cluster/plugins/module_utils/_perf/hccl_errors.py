@@ -13,7 +13,8 @@ import re
 from typing import Dict, List, Optional, Pattern
 
 from .._core.errors import HccnError
-from .tool_output import END, LAUNCH, known, line_of, once, search
+from .launch_failure import decisive, later, line_of
+from .tool_output import known, once, search
 
 _LEFTOVER_HINT = ("check every host for processes of an earlier run, for different TLS settings (hccn_tool -tls -g), "
                   "for device addresses that cannot reach each other, and for a firewall")
@@ -91,9 +92,9 @@ _LOG_HINT = "see ~/ascend/log of the rank for the first ERROR line"
 def find_errors(stdout: str, stderr: str = "") -> List[HccnError]:
     """Return every known error once, the likely cause first. ``message`` is the line that the tool printed."""
     text = stdout + "\n" + stderr
-    found = search(LAUNCH, text) + search(_PROGRAM, text) + _numbered(text) + search(_LOG, text) + search(_ROOTINFO, text)
+    found = decisive(text) + search(_PROGRAM, text) + _numbered(text) + search(_LOG, text) + search(_ROOTINFO, text)
     found += _returned(_ACL, "acl", {}, _ACL_HINTS, text) + _returned(_HCCL, "hccl", _HCCL_RESULTS, _HCCL_HINTS, text)
-    return once(found + search(END, text))
+    return once(found + later(text))
 
 
 def _numbered(text: str) -> List[HccnError]:

@@ -21,8 +21,10 @@ from .._core.words import beginning
 from .._device import busy
 from .._device.npu_smi import NpuSmi
 from .collective_tool import CollectiveOptions, FinishedRun, Judged, Tool, check_numbers, check_reduction
+from .collective_verdict import by_status, cause_of, ending, explained, relevant
 from .hccl_errors import find_errors
-from .tool_output import CONSEQUENCES, SEE_OUTPUT, incomplete, rounded, timed_out_error
+from .launch_failure import first_words, is_silent
+from .tool_output import incomplete, rounded
 
 REDUCING = ("all_reduce", "reduce_scatter", "reduce_scatterv", "reduce")
 """The operations that use ``-o``; the others print a warning for it."""
@@ -58,7 +60,7 @@ _BANNER = re.compile(r"the minbytes is ([0-9]+), maxbytes is ([0-9]+), iters is 
 _UNVERIFIED = re.compile(r"Warning: The (?:calculation result|initdata) overflows, No verification is performed\.")
 _WARNING = re.compile(r"Warning: [^\n]*")
 _FAILED = re.compile(r"failed", re.IGNORECASE)
-# Printed by launchers on standard error in successful runs: ssh with X11Forwarding, the rsh launcher of Open MPI.
+# Printed by launchers in successful runs: ssh with X11Forwarding, the rsh launcher of Open MPI.
 _HARMLESS = re.compile(r"X11 forwarding request failed|Warning: setpgid\([0-9,]+\) failed")
 
 
@@ -83,7 +85,8 @@ class RankFailure:
 @dataclass(frozen=True)
 class HcclReport:
     """The parsed output. ``banner``: (minbytes, maxbytes, iterations, warm-up); ``unverified``: the program could not check the results;
-    ``errors``: known errors, the likely cause first; ``failures``: every line that contains ``failed``."""
+    ``errors``: known errors, the likely cause first; ``failures``: every line that contains ``failed``. ``words``: the first lines that may explain a failure.
+    ``silent``: the launcher prints nothing."""
 
     banner: Optional[Tuple[int, int, int, int]]
     rows: Tuple[HcclRow, ...]
@@ -92,6 +95,8 @@ class HcclReport:
     failures: Tuple[str, ...]
     unverified: bool
     warnings: Tuple[str, ...]
+    words: Tuple[str, ...] = ()
+    silent: bool = True
 
 
 def program(operation: str) -> str:
@@ -174,12 +179,12 @@ def parse(stdout: str, stderr: str = "") -> HcclReport:
     ranks = [RankFailure(count_of(match.group(1)), count_of(match.group(2)) if match.group(2) else None) for match in _RANK_FAILED.finditer(stdout)]
     table = _RANK_FAILED.sub("", stdout)
     rows = [HcclRow(count_of(size), float(time), float(bandwidth), check) for size, time, bandwidth, check in _ROW.findall(table)]
-    failures = [line.strip() for line in stdout.splitlines() if _FAILED.search(line)]
-    failures += [line.strip() for line in stderr.splitlines() if _FAILED.search(line) and not _HARMLESS.search(line)]
+    failures = [line.strip() for text in (stdout, stderr) for line in text.splitlines() if _FAILED.search(line) and not _HARMLESS.search(line)]
     return HcclReport(
         banner=(count_of(banner.group(1)), count_of(banner.group(2)), count_of(banner.group(3)), count_of(banner.group(4))) if banner else None,
         rows=tuple(rows), rank_failures=tuple(ranks), errors=tuple(find_errors(stdout, stderr)), failures=tuple(failures),
         unverified=_UNVERIFIED.search(stdout) is not None, warnings=tuple(dict.fromkeys(_WARNING.findall(stdout))),
+        words=first_words(stdout, stderr), silent=is_silent(stdout, stderr),
     )
 
 
@@ -189,17 +194,13 @@ def judge(report: HcclReport, expected: Sequence[int], check: bool = True, rc: O
     A run is good if there is exactly one row for every expected size, every result was checked (not with ``check`` false), there is no known error
     and no line with ``failed``, and the status is 0 (``rc`` is None for a log, whose status is unknown).
     """
-    causes = [error for error in report.errors if error.code not in CONSEQUENCES]
-    if causes:
-        return causes[0]
-    wrong = _no_measurement(report) or _wrong_result(report)
-    if wrong:
-        return wrong
-    if report.errors:
-        return report.errors[0]
-    if timed_out:
-        return timed_out_error("%d of %d sizes were measured when the run was stopped" % (len(report.rows), len(expected)))
-    return incomplete([row.size_bytes for row in report.rows], expected) or _unchecked(report, check) or _exit_error(report, rc)
+    missing = incomplete([row.size_bytes for row in report.rows], expected)
+    errors = relevant(report.errors, missing is None, rc)
+    error = cause_of(errors) or _no_measurement(report) or _wrong_result(report)
+    error = error or ending(errors, rc, timed_out, "%d of %d sizes were measured" % (len(report.rows), len(expected)))
+    error = error or by_status(rc, missing is None, report.silent, report.words)
+    error = error or missing or _unchecked(report, check) or _tool_failed(report)
+    return explained(error, report.words) if error else None
 
 
 def _no_measurement(report: HcclReport) -> Optional[HccnError]:
@@ -234,12 +235,10 @@ def _unchecked(report: HcclReport, check: bool) -> Optional[HccnError]:
     return HccnError("not_checked", "the results were not checked, although a check was requested", "hccl_test was run with -c 0")
 
 
-def _exit_error(report: HcclReport, rc: Optional[int]) -> Optional[HccnError]:
-    if report.failures:
-        return HccnError("tool_failed", beginning(report.failures[0], 300))
-    if rc:
-        return HccnError("exit_status", "the table is complete, but mpirun ended with status %d" % rc, SEE_OUTPUT)
-    return None
+def _tool_failed(report: HcclReport) -> Optional[HccnError]:
+    known = " ".join(error.message for error in report.errors)
+    line = next((failure for failure in report.failures if failure not in known), None)
+    return HccnError("tool_failed", beginning(line, 300)) if line else None
 
 
 def bus_factor(operation: str, ranks: int) -> float:

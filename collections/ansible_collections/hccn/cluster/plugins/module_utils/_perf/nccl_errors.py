@@ -12,7 +12,8 @@ import re
 from typing import Dict, List, Tuple
 
 from .._core.errors import HccnError
-from .tool_output import END, LAUNCH, known, line_of, once, search
+from .launch_failure import decisive, later, line_of
+from .tool_output import known, once, search
 
 _GPUS_HINT = "fewer GPUs are visible than ranks_per_host: check nvidia-smi -L, CUDA_VISIBLE_DEVICES and the GPUs of the container"
 
@@ -66,8 +67,8 @@ EXITS: Dict[int, str] = {1: "an internal error", 2: "a CUDA error", 3: "an NCCL 
 def find_errors(stdout: str, stderr: str = "") -> List[HccnError]:
     """Return every known error once, the likely cause first. ``message`` is the line that the tool printed."""
     text = stdout + "\n" + stderr
-    found = search(LAUNCH, text) + search(_PROGRAM, text) + _cuda(text) + search(_LOG, text)
-    return once(found + _nccl(text) + search(_TIMEOUT, text) + search(END, text))
+    found = decisive(text) + search(_PROGRAM, text) + _cuda(text) + search(_LOG, text)
+    return once(found + _nccl(text) + search(_TIMEOUT, text) + later(text))
 
 
 def _cuda(text: str) -> List[HccnError]:

@@ -17,6 +17,7 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from .._core.errors import HccnError
 from .._core.numbers import count_of
+from .launch_failure import first_words, is_silent
 from .nccl_errors import find_errors
 
 _LABELS = ("redop", "root")
@@ -86,7 +87,7 @@ class NcclReport:
     ``requested``: the requested options, with the keys of a record. ``tables``: number of tables that were begun. From the summary: ``wrong``, the number of
     wrong elements in all rows, ``average``, the average bus bandwidth in GB/s, and ``average_low``, True if it is below NCCL_TESTS_MIN_BW.
     ``reduced_to``: the largest size in bytes, if the memory of the GPU is too small for the requested one. ``finished``: True if there is a summary, which
-    is printed after the last size.
+    is printed after the last size. ``words``: the first lines that may explain a failure. ``silent``: the launcher prints nothing.
     """
 
     rows: Tuple[NcclRow, ...] = ()
@@ -102,6 +103,8 @@ class NcclReport:
     finished: bool = False
     errors: Tuple[HccnError, ...] = ()
     failures: Tuple[str, ...] = ()
+    words: Tuple[str, ...] = ()
+    silent: bool = True
 
     @property
     def hosts(self) -> Tuple[str, ...]:
@@ -121,7 +124,8 @@ def parse_text(stdout: str, stderr: str = "") -> NcclReport:
         ranks=devices[-1].rank + 1 if devices else None, tables=len(_TABLE.findall(text)), wrong=count_of(wrong.group(1)) if wrong else None,
         average=number(average.group(1)) if average else None, average_low=bool(average and average.group(2) == "FAILED"),
         reduced_to=count_of(reduced.group(1)) if reduced else None, finished=wrong is not None and average is not None,
-        errors=tuple(find_errors(untagged, stderr)), failures=tuple(line.group().strip() for line in _FAILURE.finditer(untagged)),
+        errors=tuple(find_errors(untagged, stderr)), failures=tuple(line.group().strip() for line in _FAILURE.finditer(untagged + "\n" + stderr)),
+        words=first_words(text, stderr), silent=is_silent(text, stderr),
     )
 
 

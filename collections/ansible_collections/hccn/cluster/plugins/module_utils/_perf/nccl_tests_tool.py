@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import math
 import os
+import re
+import signal
 from dataclasses import dataclass
 from typing import Any, Dict, List, Mapping, Optional, Sequence
 
@@ -19,9 +21,11 @@ from .._core.numbers import parse_size
 from .._core.words import beginning
 from . import nccl_output, nvidia_smi
 from .collective_tool import CollectiveOptions, FinishedRun, Judged, Tool, check_numbers, check_reduction
+from .collective_verdict import by_status, cause_of, ending, explained, rank_failed, relevant
+from .launch_failure import of_code
 from .nccl_errors import EXITS, find_errors
 from .nccl_output import Measured, NcclReport, NcclRow
-from .tool_output import CONSEQUENCES, SEE_OUTPUT, incomplete, rounded, timed_out_error
+from .tool_output import incomplete, rounded
 
 OPERATIONS = ("all_reduce", "all_gather", "broadcast", "reduce", "reduce_scatter", "alltoall", "alltoallv", "gather", "scatter", "sendrecv", "hypercube")
 REDUCING = ("all_reduce", "reduce", "reduce_scatter")
@@ -107,20 +111,15 @@ def judge(report: NcclReport, options: CollectiveOptions, ranks: int, expected: 
     A run is good if there are a row for every expected size (``expected`` None: the sizes are unknown) and the summary, no wrong element, no known error,
     and the status is 0 (``rc`` None: a log, whose status is unknown).
     """
-    causes = [error for error in report.errors if error.code not in CONSEQUENCES]
-    if causes:
-        return causes[0]
-    wrong = _unconnected(report) or _wrong_result(report) or _memory_limited(report, expected)
-    if wrong:
-        return wrong
-    if report.errors:
-        return report.errors[0]
-    if timed_out:
-        return timed_out_error("%d size(s) were measured when the run was stopped" % len(report.rows))
     found = [row.size_bytes for row in report.rows]
     wanted = found if expected is None else expected
-    error = _no_table(report, rc) or incomplete(_unrounded(found, wanted, options, ranks), wanted) or _no_summary(report)
-    return error or _unchecked(report, options) or _exit_error(report, rc)
+    missing = incomplete(_unrounded(found, wanted, options, ranks), wanted) or _no_summary(report)
+    errors = relevant(report.errors, missing is None, rc)
+    error = cause_of(errors) or _unconnected(report) or _wrong_result(report) or _memory_limited(report, expected)
+    error = error or _failed_rank(report, errors, rc) or ending(errors, rc, timed_out, "%d size(s) were measured" % len(report.rows))
+    error = error or by_status(rc, missing is None, report.silent, report.words)
+    error = error or missing or _unchecked(report, options) or _tool_failed(report)
+    return explained(error, report.words) if error else None
 
 
 def _unconnected(report: NcclReport) -> Optional[HccnError]:
@@ -158,19 +157,25 @@ def _memory_limited(report: NcclReport, expected: Optional[Sequence[int]]) -> Op
     return HccnError("memory_limit", _MEMORY_LIMIT % report.reduced_to, "use a smaller end size")
 
 
-def _no_table(report: NcclReport, rc: Optional[int]) -> Optional[HccnError]:
-    """Return the error of a program that ended without a table, by its exit status."""
-    if report.rows or not rc or rc not in EXITS:
+_TEST_FAILURE = re.compile(r"(?:\.\. )?(?P<host>[\w.-]+)(?: pid [0-9]+)?: (?P<what>Test failure \S+:[0-9]+)")
+_WEAKER = ("rank_exited", "timed_out", "hosts_not_started", "launch_failed", "mpi_error", "host_lost")
+"""Errors of launchers that follow from a rank that ended, as does the kill of other ranks."""
+
+
+def _failed_rank(report: NcclReport, errors: Sequence[HccnError], rc: Optional[int]) -> Optional[HccnError]:
+    """Return the error of a program that names its host when it fails, unless the launcher knows more."""
+    match = next((found for found in map(_TEST_FAILURE.search, report.failures) if found), None)
+    if match is None or (errors and errors[0].code not in _WEAKER and getattr(errors[0], "signal", None) != signal.SIGKILL):
         return None
-    reason = ": " + report.failures[0] if report.failures else ""
-    return HccnError("nccl_tests_%d" % rc, "the program ended with status %d, %s%s" % (rc, EXITS[rc], reason), SEE_OUTPUT)
+    status = next((error.message for error in errors if error.code == "rank_exited"), "")
+    meaning = "; nccl-tests uses this status for %s" % EXITS[rc] if rc in EXITS and status else ""
+    return rank_failed(match.group().strip(), match.group("host"), " (%s%s)" % (status, meaning) if status else "")
 
 
 def _no_summary(report: NcclReport) -> Optional[HccnError]:
     if report.finished:
         return None
-    return HccnError("summary_missing", "the output ends without the summary, after %d size(s)" % len(report.rows),
-                     "the program stopped early, or the log is truncated; " + SEE_OUTPUT)
+    return of_code("summary_missing", "the output ends without the summary, after %d size(s)" % len(report.rows))
 
 
 def rank_mismatch(report: NcclReport, ranks: int) -> Optional[HccnError]:
@@ -180,6 +185,13 @@ def rank_mismatch(report: NcclReport, ranks: int) -> Optional[HccnError]:
     return HccnError("ranks_differ", "%d ranks took part, but %d were requested" % (report.ranks, ranks), "see the list of devices in the output")
 
 
+def _misplaced(report: NcclReport, hosts: int) -> Optional[HccnError]:
+    """Return an error if ranks ran on fewer hosts than requested. nccl-tests prints the host of each rank, which a launcher without a host file ignores."""
+    if not report.devices or len(report.hosts) >= hosts:
+        return None
+    return of_code("placement_mismatch", "%d hosts were requested, but all ranks ran on %s" % (hosts, ", ".join(report.hosts)))
+
+
 def _unchecked(report: NcclReport, options: CollectiveOptions) -> Optional[HccnError]:
     """Return an error if a requested check was not made. Some operations are never checked in place."""
     if not options.check or all(row.out_of_place is None or row.out_of_place.wrong is not None for row in report.rows):
@@ -187,13 +199,8 @@ def _unchecked(report: NcclReport, options: CollectiveOptions) -> Optional[HccnE
     return HccnError("not_checked", "the results were not checked, although a check was requested", "nccl-tests was run with -c 0")
 
 
-def _exit_error(report: NcclReport, rc: Optional[int]) -> Optional[HccnError]:
-    if report.failures:
-        return HccnError("tool_failed", beginning(report.failures[0], 300))
-    if rc:
-        return HccnError("exit_status", "the table is complete, but mpirun ended with status %d%s" % (rc, ", " + EXITS[rc] if rc in EXITS else ""),
-                         SEE_OUTPUT)
-    return None
+def _tool_failed(report: NcclReport) -> Optional[HccnError]:
+    return HccnError("tool_failed", beginning(report.failures[0], 300)) if report.failures else None
 
 
 def bus_factor(operation: str, ranks: int) -> float:
@@ -285,12 +292,14 @@ class NcclTests(Tool):
     def judge_run(self, finished: FinishedRun, options: CollectiveOptions, ranks: int) -> Judged:
         report = nccl_output.parse_text(finished.stdout, finished.stderr)
         error = judge(report, options, ranks, _expected(options), finished.rc, finished.timed_out) or rank_mismatch(report, ranks)
+        error = error or _misplaced(report, ranks // max(1, options.ranks_per_host))
         return _judged(report, error, options, ranks, options.iterations)
 
     def judge_log(self, finished: FinishedRun, options: CollectiveOptions, ranks: Optional[int], sizes_given: bool) -> Judged:
         report = nccl_output.parse_json(finished.stdout) if nccl_output.is_json(finished.stdout) else nccl_output.parse_text(finished.stdout)
         whole = ranks or report.ranks or options.ranks_per_host
         error = judge(report, options, whole, _expected(options) if sizes_given else None)
+        error = error or _misplaced(report, (ranks or 0) // max(1, options.ranks_per_host))
         return _judged(report, error, options, whole, None)
 
 

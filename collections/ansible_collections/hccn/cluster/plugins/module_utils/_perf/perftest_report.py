@@ -103,7 +103,7 @@ def judged(result: Result, requested: RequestedTest) -> Tuple[PerftestRow, ...]:
     report = parse(result.stdout)
     if not report.rows:
         raise HccnError("no_rows", "%s ended without a result: %s" % (result.argv[0], perftest_text.first_words(result.stderr or result.stdout)))
-    if any(row.bandwidth_gbit_s == 0 for row in report.rows):
+    if perftest_text.is_without_traffic(report.rows):
         raise HccnError("no_traffic", "perftest reports a bandwidth of 0", "no data arrived on the other side")
     differences = differing(report, requested) + [text for row in report.rows for text in _wrong_unit(row)]
     if differences:

@@ -20,6 +20,10 @@ from .._core.words import beginning
 _GBIT_S = {"Gb": 1.0, "MB": 8 * 1.048576 / 1000, "MiB": 8 * 1.048576 / 1000}
 
 
+_ROUNDED_TO_0_GBIT_S = 0.005 * 1.02
+"""Largest bandwidth that may be printed as 0.00, in the largest of these units, with the rounding of the message rate."""
+
+
 class Failure(NamedTuple):
     """``text`` is searched for inside a line. ``here``: the cause is on the side that reports it, not anywhere between the two."""
 
@@ -47,6 +51,7 @@ FAILURES: Tuple[Failure, ...] = (
     Failure("Failed status 12", "retry_exceeded", _PACKETS),
     Failure("Failed status-transport retry counter exceeded", "retry_exceeded", _PACKETS),
     Failure("Completion with error", "completion_error", _COUNTERS),
+    Failure("Unexpected CM event", "connect_failed", "rdma_cm cannot connect: check addresses, routes, and that the other side runs the same test with -R"),
     Failure("to RTR", "connect_failed", "no route between the two ports, or a wrong GID: check addresses, gateways and gid_index"),
     Failure("Found Incompatibility issue with GID types", "gid_mismatch", "both sides need a GID of the same RoCE version and address family"),
     Failure("state is Down", "port_down", "check cable, optical module and switch port", here=True),
@@ -70,6 +75,8 @@ FAILURES: Tuple[Failure, ...] = (
     Failure("Problem in resolving basic address and port", "unknown_address",
             "the name does not resolve, or the address is not of the requested family", here=True),
     Failure("unrecognized option", "bad_option", "this version of perftest does not accept one of the options", here=True),
+    Failure("Number of iterations must be a multiple of post list size", "bad_option", "give a number of iterations that is a multiple of the post "
+          "list", here=True),
     Failure("should be between", "bad_option", "this version of perftest does not accept one of the values", here=True),
     Failure("Parser function exited with Error", "bad_option", "this version of perftest does not accept one of the options", here=True),
 )
@@ -150,6 +157,12 @@ class PerftestRow:
         return sample
 
 
+def is_without_traffic(rows: Sequence[PerftestRow]) -> bool:
+    """Return True if no row of the table has a bandwidth above 0. Single small values of a sweep are rounded to 0."""
+    found = [row.bandwidth_gbit_s for row in rows if row.bandwidth_gbit_s is not None]
+    return bool(found) and not any(found)
+
+
 def parse_rows(text: str) -> Tuple[PerftestRow, ...]:
     """Return the rows of the table, none if there is no table. Raises ParseError for an unknown heading."""
     columns: List[str] = []
@@ -188,6 +201,9 @@ def _row(columns: Sequence[str], words: Sequence[str], line: str) -> PerftestRow
         name = column.split("[")[0].strip()
         if name in _LATENCIES:
             latency[_LATENCIES[name]] = number
+    if bandwidth == 0 and messages and 0 < messages * numbers[0] * 8 / 1000 <= _ROUNDED_TO_0_GBIT_S:
+        # The bandwidth has two decimals, the message rate has six.
+        bandwidth = round(messages * numbers[0] * 8 / 1000, 6)
     if bandwidth is None and not latency:
         raise ParseError("perftest printed a table without bandwidth or latency: %s" % " ".join(columns))
     return PerftestRow(size_bytes=int(words[0]), iterations=int(numbers[1]), bandwidth_gbit_s=bandwidth, latency_us=latency or None, messages_mpps=messages)

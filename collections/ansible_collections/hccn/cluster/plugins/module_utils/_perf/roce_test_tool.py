@@ -95,13 +95,13 @@ def report_of(result: Result) -> str:
     output = parse(result.stdout)
     if output.start not in (None, _STARTED):
         raise HccnError("start_refused", "the device refused to start the test (out=%d)" % output.start, "reset it: hccn_tool -i N -roce_test reset")
-    if output.report is None:
+    if output.report is None and output.status != DEVICE_ERROR:
         raise HccnError("no_report", "roce_test ended without a report (exit %d): %s" % (result.rc, _last_line(result)),
                         "see /var/log/hccn_tool/hccn.log")
-    error = perftest_text.failure_in(output.report) or _device_error(output) or tool_error
+    error = perftest_text.failure_in(output.report or "") or _device_error(output) or tool_error
     if error is not None:
         raise error
-    return output.report
+    return output.report or ""
 
 
 def _device_error(output: Output) -> Optional[HccnError]:
@@ -118,7 +118,7 @@ def rows(result: Result) -> Tuple[perftest_text.PerftestRow, ...]:
     found = perftest_text.parse_rows(report)
     if not found:
         raise HccnError("no_rows", "the report of roce_test contains no result: %s" % perftest_text.first_words(report))
-    if any(row.bandwidth_gbit_s == 0 for row in found):
+    if perftest_text.is_without_traffic(found):
         raise HccnError("no_traffic", "roce_test reports a bandwidth of 0", "no data arrived on the other side")
     return found
 

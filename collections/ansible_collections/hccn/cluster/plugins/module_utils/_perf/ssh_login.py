@@ -19,8 +19,10 @@ from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 from .._core import process
 from .._core.errors import HccnError
 from .._core.words import beginning
+from .launch_causes import CAUSES, PASSWORDLESS_HINT, SSH, origin_of
+from .launch_failure import decisive
 from .mpirun import MPICH
-from .tool_output import LAUNCH, PASSWORDLESS_HINT, Known, known, search
+from .tool_output import Known, known, search
 
 CONNECT_SECONDS = 5
 ANSWER_SECONDS = 5
@@ -38,13 +40,12 @@ _ARGUMENTS = {"mpich": ("HYDRA_LAUNCHER_EXTRA_ARGS",), "openmpi": ("OMPI_MCA_plm
 """Variables with additional options for ssh, by launcher. Open MPI renamed its variable in release 5."""
 _PROGRAM = {"mpich": ("HYDRA_LAUNCHER_EXEC",), "openmpi": ("OMPI_MCA_plm_rsh_agent", "PRTE_MCA_plm_ssh_agent")}
 
-# Error texts of ssh, in the order of the steps of a login. Most are also in the table of the launchers.
-_SSH: Tuple[Known, ...] = tuple(one for one in LAUNCH if one.code in ("host_unresolvable", "host_unreachable", "ssh_host_key", "ssh_refused")) + (
+# Error texts of ssh that name their cause only in the output of ssh alone, and not among the lines of a launcher.
+_SSH: Tuple[Known, ...] = (
     known("host_unreachable", r"[Cc]onnection (?:timed out|reset|closed)|Connection to \S+ port [0-9]+ timed out|kex_exchange_identification",
           "the host accepts connections, but its sshd does not answer: the host hangs or is overloaded"),
     known("ssh_refused", r"Permission denied|Too many authentication failures", PASSWORDLESS_HINT),
 )
-_SILENT_HINT = "the host accepts connections but does not answer: it hangs, or its login shell waits for something"
 
 
 class Refusal(NamedTuple):
@@ -143,13 +144,13 @@ def refusals(answers: Mapping[str, process.Result], here: str = "") -> List[Refu
 def reason(result: process.Result) -> HccnError:
     """Return why a login failed, by the output of ssh."""
     if result.timed_out:
-        return HccnError("host_silent", "no answer within %d s" % round(result.duration_s), _SILENT_HINT)
-    errors = search(_SSH, result.stderr)
+        return HccnError("host_silent", "no answer within %d s" % round(result.duration_s), CAUSES["host_silent"].hint)
+    errors = [error for error in decisive(result.stderr) if origin_of(error.code) == SSH] + search(_SSH, result.stderr)
     if errors:
         return errors[0]
     lines = [line.strip() for line in (result.stderr + "\n" + result.stdout).splitlines() if line.strip()]
     return HccnError("login_failed", beginning(lines[-1], 300) if lines else "the login ended with status %d" % result.rc,
-                     "log in to this host by ssh as the same user to see the reason")
+                     CAUSES["login_failed"].hint)
 
 
 def refused(found: Sequence[Refusal], requested: int) -> HccnError:

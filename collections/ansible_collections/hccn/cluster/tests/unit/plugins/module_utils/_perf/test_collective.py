@@ -137,6 +137,15 @@ def test_run_with_open_mpi(fake: Fake) -> None:
     assert launcher[:2] == [str(fake.path), "--hostfile"]
 
 
+def test_failure_of_the_launcher_names_who_failed_and_where(fake: Fake) -> None:
+    """The rank is found by its number, and the host has the name that the request gives it."""
+    fake.write(output="Abort(2) on node 2 (rank 2 in comm 0): application called MPI_Abort(MPI_COMM_WORLD, 2) - process 2\n", status="2")
+    record = collective.run(fake.request(hosts=("n1", "n2"), names=("npu1", "npu2"))).record
+    assert (record["error"]["code"], record["error"]["origin"], record["context"]) == ("rank_aborted", "rank", {"suspects": ["npu2"]})
+    assert record["error"]["message"] == (
+        "npu2: Abort(2) on node 2 (rank 2 in comm 0): application called MPI_Abort(MPI_COMM_WORLD, 2) - process 2")
+
+
 def test_failed_run_returns_error_and_output(fake: Fake) -> None:
     fake.write(output=BANNER + "hccl interface return err ./a.cc:1, retcode: 7 \n")
     outcome = collective.run(fake.request())

@@ -1,10 +1,14 @@
-"""The limits that the manual of hccl_test requires."""
+"""The limits that the manual of hccl_test requires, and the hosts that a failed run names."""
 
 from __future__ import annotations
 
 import subprocess
 
+from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import HccnError
 from ansible_collections.hccn.cluster.plugins.module_utils._perf import collective_hosts
+from ansible_collections.hccn.cluster.plugins.module_utils._perf.collective_hosts import Placed
+from ansible_collections.hccn.cluster.plugins.module_utils._perf.launch_failure import Place, of_code
+from ansible_collections.hccn.cluster.plugins.module_utils._perf.ranks import Suspects
 
 
 def test_parse_limits():
@@ -25,3 +29,25 @@ def test_hosts_with_low_limits_are_grouped_by_limits():
 def test_limits_command_runs_on_this_host():
     done = subprocess.run(collective_hosts.LIMITS_ARGV, stdout=subprocess.PIPE, timeout=20, check=True)
     assert "ulimit -n" in collective_hosts.parse_limits(done.stdout.decode())
+
+
+PLACED = Placed(("10.0.0.1", "10.0.0.2"), ("npu1", "npu2"), 8)
+FOUND = Suspects(("npu1",), "npu1: does not answer")
+
+
+def test_hosts_that_the_output_names_and_hosts_that_were_found():
+    lost = of_code("host_lost", "Connection to 10.0.0.2 closed by remote host.", [Place("10.0.0.2")])
+    named = collective_hosts.culprits(lost, PLACED)
+    assert named == ("npu2",)
+    assert collective_hosts.all_hosts(lost, named, FOUND) == ("npu1", "npu2")
+    error = collective_hosts.with_suspects(collective_hosts.with_culprits(lost, named), FOUND)
+    assert error.message == "npu2: Connection to 10.0.0.2 closed by remote host.; npu1: does not answer"
+
+
+def test_cause_that_names_its_host_is_kept():
+    missing = of_code("program_missing", "execvp error", [Place(rank=9)])
+    named = collective_hosts.culprits(missing, PLACED)
+    assert collective_hosts.all_hosts(missing, named, FOUND) == ("npu2",)
+    assert collective_hosts.with_suspects(collective_hosts.with_culprits(missing, named), FOUND).message == "npu2: execvp error"
+    assert collective_hosts.culprits(HccnError("hccl_7", "m"), PLACED) == ()
+    assert collective_hosts.all_hosts(HccnError("hccl_7", "m"), (), FOUND) == ("npu1",)

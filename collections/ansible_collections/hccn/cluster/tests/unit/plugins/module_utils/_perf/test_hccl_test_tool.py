@@ -172,7 +172,8 @@ def test_judge_without_check() -> None:
 
 
 def test_judge_exit_status() -> None:
-    assert verdict(GOOD, rc=5) == "exit_status: the table is complete, but mpirun ended with status 5"
+    assert verdict(GOOD, rc=5) == (
+        "rank_exited: the table is complete, but mpirun ended with status 5, which is that of a rank that failed afterwards")
     assert verdict(GOOD, rc=None) == "ok"
 
 

@@ -9,6 +9,7 @@ import pytest
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import HccnError, InputError
 from ansible_collections.hccn.cluster.plugins.module_utils._perf import nccl_tests_tool
 from ansible_collections.hccn.cluster.plugins.module_utils._perf.collective_tool import CollectiveOptions
+from ansible_collections.hccn.cluster.plugins.module_utils._perf.launch_failure import of_code
 from ansible_collections.hccn.cluster.plugins.module_utils._perf.nccl_tests_tool import NcclOptions, judge
 from ansible_collections.hccn.cluster.plugins.module_utils._perf.nccl_output import Measured, NcclReport, NcclRow
 
@@ -72,8 +73,11 @@ def test_rounded_sizes_match_the_requested_ones() -> None:
 @pytest.mark.parametrize(("changes", "rc", "found"), [
     ({"rows": ROWS[:1]}, 0, "rows_missing"),
     ({"rows": ()}, 0, "no_table"),
-    ({"rows": ()}, 3, "nccl_tests_3"),
-    ({"rows": ()}, 200, "no_table"),
+    ({"rows": (), "finished": False}, 3, "rank_exited"),
+    ({"rows": (), "finished": False}, 200, "no_output"),
+    ({"rows": (), "finished": False, "silent": False, "words": ("x",)}, 3, "no_table"),
+    ({"rows": (), "finished": False, "words": ("x",)}, 200, "no_table"),
+    ({"rows": (), "finished": False, "failures": ("n1: Test failure common.cu:9",)}, 3, "rank_exited"),
     ({"rows": ROWS + (NcclRow(4194304, "float", WAY, WAY),)}, 0, "unexpected_rows"),
     ({"finished": False}, 0, "summary_missing"),
     ({"tables": 2}, 0, "ranks_alone"),
@@ -84,10 +88,11 @@ def test_rounded_sizes_match_the_requested_ones() -> None:
     ({"rows": (NcclRow(1048576, "float", replace(WAY, wrong=None), WAY), ROWS[1])}, 0, "not_checked"),
     ({"rows": (NcclRow(1048576, "float", WAY, replace(WAY, wrong=None)), ROWS[1])}, 0, None),
     ({"failures": ("n1: Test failure",)}, 0, "tool_failed"),
-    ({}, 7, "exit_status"),
-    ({"errors": (HccnError("timed_out", "m"),), "rows": ROWS[:1]}, 255, "timed_out"),
-    ({"errors": (HccnError("rank_crashed", "m"), HccnError("cuda_error", "m"))}, 255, "cuda_error"),
-    ({"errors": (HccnError("rank_crashed", "m"),), "wrong": 1}, 7, "check_failed"),
+    ({}, 7, "rank_exited"),
+    ({}, 137, "rank_crashed"),
+    ({"errors": (of_code("timed_out", "m"),), "rows": ROWS[:1]}, 255, "timed_out"),
+    ({"errors": (of_code("rank_crashed", "m"), HccnError("cuda_error", "m"))}, 255, "cuda_error"),
+    ({"errors": (of_code("rank_crashed", "m"),), "wrong": 1}, 7, "check_failed"),
 ])
 def test_failed_runs(changes: "dict[str, object]", rc: int, found: "str | None") -> None:
     assert code(replace(GOOD, **changes), rc) == found

@@ -9,7 +9,7 @@ from ansible_collections.hccn.cluster.plugins.module_utils._core.process import 
 from ansible_collections.hccn.cluster.plugins.module_utils._device.rdma_sysfs import Gid, RdmaPort
 from ansible_collections.hccn.cluster.plugins.module_utils._perf import perftest, perftest_report
 from ansible_collections.hccn.cluster.plugins.module_utils._perf.perftest import Perftest
-from ansible_collections.hccn.cluster.plugins.module_utils._perf.perftest_options import Options
+from ansible_collections.hccn.cluster.plugins.module_utils._perf.perftest_options import ALL_SIZES, Options
 from ansible_collections.hccn.cluster.plugins.module_utils._perf.perftest_report import RequestedTest
 from ansible_collections.hccn.cluster.plugins.module_utils._perf.rdma_device import RdmaDevice
 
@@ -162,9 +162,20 @@ def test_harmless_lines_on_standard_error_are_ignored():
     (finished(header()), "no_rows"),
     (finished(header() + BW_HEADING), "no_rows"),
     (report(BW_HEADING + BW_ROW.replace("90.50", "0.00 ")), "no_traffic"),
+    (report(BW_HEADING + BW_ROW.replace("90.50", "0.00 ").replace("0.172615", "0.000000")), "no_traffic"),
+    (finished("", " Number of iterations must be a multiple of post list size\n Parser function exited with Error\n", 1), "bad_option"),
+    (finished(header(), "Unexpected CM event bl blka 8\n Unable to perform rdma_client function\n", 1), "connect_failed"),
 ])
 def test_failure_codes(result, code):
     assert code_of(result) == code
+
+
+def test_small_bandwidth_that_is_rounded_to_zero():
+    """A row of 0.00 in a sweep is the bandwidth of its message rate; the table is judged as a whole."""
+    small = {2: ("0.00", 0.000125), 4: ("0.00", 0.0)}
+    rows = "".join(" %d  1000  0.01  %s  %f\n" % (size, *small.get(size, ("0.01", 1.25 / size))) for size in ALL_SIZES)
+    found = perftest_report.judged(report(BW_HEADING + rows), RequestedTest(Options("write", all_sizes=True), "mlx5_2"))
+    assert [(row.size_bytes, row.bandwidth_gbit_s) for row in found[:3]] == [(2, 2e-06), (4, 0.0), (8, 0.01)]
 
 
 RETRIES = "transport retry counter exceeded (status 12, syndrome 0x81)"

@@ -71,6 +71,11 @@ def test_all_sizes_return_one_row_each():
     assert (rows[-1].size_bytes, rows[-1].bandwidth_gbit_s) == (8388608, 0.192938)
 
 
+def test_rounded_row_of_a_sweep_is_no_failure():
+    table = HEADING + " 2            1000    0.00   0.00\t\t   0.000125\n 4            1000    1.00   2.00\t\t   0.5\n"
+    assert [row.bandwidth_gbit_s for row in roce_test_tool.rows(finished(START + DONE + OPENING + table))] == [2e-06, 0.016777]
+
+
 def test_peak_may_be_zero():
     (row,) = roce_test_tool.rows(finished(START + DONE + REPORT.replace("11000.50", "0.00    ")))
     assert row.bandwidth_gbit_s == 88.082481
@@ -84,6 +89,8 @@ def test_peak_may_be_zero():
     (finished(START + DONE, "Command execute failed!\n", 1), "no_report"),
     (finished(), "no_report"),
     (finished(START + BROKEN + REPORT, "Cmd execute failed!\n", 255), "roce_test_failed"),
+    (finished(START + BROKEN + "roce_report:\n", "Cmd execute failed!\n", 255), "roce_test_failed"),
+    (finished(START + BROKEN, "Cmd execute failed!\n", 255), "roce_test_failed"),
     (finished(START + DONE + REPORT, "Cmd execute failed!\n", 255), "tool_failed"),
     (finished(START + DONE + REPORT, "", 9), "tool_exit_9"),
     (finished(START + DONE + "roce_report:\nCouldn't connect to 192.168.7.4:18515\n\n"), "connection_refused"),
@@ -97,6 +104,7 @@ def test_peak_may_be_zero():
     (finished(rc=-15), "tool_killed"),
     (finished("", "There isn't enough memory to perform the requested, only -n and -s parameters are allowed here.\nGet invalid parameters!\n", 1),
      "device_memory_low"),
+    (finished("", "There is not enough memory to perform the requested, please decrease your parameters.\n", 1), "device_memory_low"),
 ])
 def test_failure_codes(result, code):
     assert code_of(result) == code

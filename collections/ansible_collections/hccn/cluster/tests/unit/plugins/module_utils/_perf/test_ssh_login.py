@@ -50,11 +50,11 @@ def test_key_and_known_hosts_of_one_run() -> None:
     (answer(stderr="Connection timed out during banner exchange\nConnection to 10.0.0.1 port 22 timed out\n"), "host_unreachable",
      "Connection timed out during banner exchange"),
     (answer(stderr="No ED25519 host key is known for n1 and you have requested strict checking.\nHost key verification failed.\n"), "ssh_host_key",
-     "Host key verification failed."),
+     "No ED25519 host key is known for n1 and you have requested strict checking."),
     (answer(stderr="root@n1: Permission denied (publickey,password).\n"), "ssh_refused", "root@n1: Permission denied (publickey,password)."),
     (answer(stderr="Permission denied, please try again.\n"), "ssh_refused", "Permission denied, please try again."),
     (answer(timed_out=True, rc=-9), "host_silent", "no answer within 10 s"),
-    (answer(rc=1, stderr="This account is currently not available.\n"), "login_failed", "This account is currently not available."),
+    (answer(rc=1, stderr="This account is currently not available.\n"), "ssh_shell", "This account is currently not available."),
     (answer(rc=3), "login_failed", "the login ended with status 3"),
 ])
 def test_reasons_of_failed_logins(result: process.Result, code: str, message: str) -> None:
