@@ -7,12 +7,14 @@ import threading
 from pathlib import Path
 
 import pytest
+from ansible_collections.hccn.cluster.plugins.module_utils._clusterd import grpc_channel
 from ansible_collections.hccn.cluster.plugins.module_utils._clusterd.grpc_channel import Channel, Server, _options
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import HccnError, InputError
 
 from tests.integration.clusterd.certificates import Authority
 from tests.integration.clusterd.conftest import Start
 from tests.lib.ports import free_port
+from tests.simulator.clusterd_sim.profiles import PROFILES
 from tests.simulator.clusterd_sim.server import ClusterD, Tls
 from tests.simulator.clusterd_sim.world import Job, Limits, Times, World
 
@@ -107,9 +109,26 @@ def test_default_port() -> None:
         "clusterd-grpc-svc.mindx-dl:8899", "10.0.0.1:9500", "[fd00::1]:8899", "[fd00::1]:9500", "[fd00::1]:8899"]
 
 
-def test_keepalive_is_slower_than_the_limit_of_the_server() -> None:
+@pytest.mark.parametrize("version", ["v7.1.RC1", "v7.3.0", "v26.0.1", "master"])
+def test_pings_are_rare_enough_for_every_version(clusterd: Start, monkeypatch: pytest.MonkeyPatch, version: str) -> None:
+    """A silent stream lives, with the times of client and server shortened by the same factor. The pings of an impatient client end it before 26.0."""
+    factor = 300
+    one = clusterd(World(version=version, limits=Limits(ping_ms=PROFILES[version].ping_ms // factor)))
+
+    def ended(keepalive_ms: int) -> str:
+        monkeypatch.setattr(grpc_channel, "KEEPALIVE_MS", keepalive_ms)
+        with Channel(Server(one.address), 10) as channel:
+            channel.call("config", "Register", CLIENT)
+            with pytest.raises(HccnError) as caught:
+                list(channel.stream("config", "SubscribeRankTable", CLIENT, 4))
+        return caught.value.code
+
+    assert ended(grpc_channel.KEEPALIVE_MS // factor) == "deadline"
+    assert ended(30_000 // factor) == ("too_many_pings" if version.startswith("v7") else "deadline")
+
+
+def test_limits_of_messages() -> None:
     options = dict(_options(Server("x")))
-    assert options["grpc.keepalive_time_ms"] == 30000  # ClusterD ends connections with less than 3000
     assert (options["grpc.max_receive_message_length"], options["grpc.max_send_message_length"]) == (8 << 20, 4 << 20)
 
 

@@ -28,7 +28,7 @@ MAX_RECEIVE = 8 * 1024 * 1024
 """The most bytes that ClusterD sends (MaxGRPCSendMsgSize). The default of a client is 4 MiB."""
 MAX_SEND = 4 * 1024 * 1024
 """The most bytes that ClusterD accepts (MaxGRPCRecvMsgSize)."""
-KEEPALIVE_S, KEEPALIVE_TIMEOUT_S = 330, 10
+KEEPALIVE_MS, KEEPALIVE_TIMEOUT_MS = 330000, 10000
 """ClusterD before 26.0 has the default enforcement of grpc-go: it closes the connection of a client that pings more often than every 5 min. From 26.0 on, it
 allows one ping every 3 s. The version is not known before the call."""
 AT_DEADLINE_S = 0.1
@@ -83,7 +83,7 @@ def _credentials(server: Server) -> Any:
 def _options(server: Server) -> List[Tuple[str, Any]]:
     options: List[Tuple[str, Any]] = [
         ("grpc.max_receive_message_length", MAX_RECEIVE), ("grpc.max_send_message_length", MAX_SEND),
-        ("grpc.keepalive_time_ms", KEEPALIVE_S * 1000), ("grpc.keepalive_timeout_ms", KEEPALIVE_TIMEOUT_S * 1000),
+        ("grpc.keepalive_time_ms", KEEPALIVE_MS), ("grpc.keepalive_timeout_ms", KEEPALIVE_TIMEOUT_MS),
         ("grpc.http2.max_pings_without_data", 0), ("grpc.enable_retries", 0),
     ]
     if server.name:
@@ -198,7 +198,7 @@ def _unavailable(text: str, server: Server) -> HccnError:
     target = server.target
     if _TOO_MANY_PINGS in text.lower().replace(" ", "_"):
         return HccnError("too_many_pings", "the server at %s closed the connection because of too many pings: %s" % (target, text),
-                         "this client pings every %d s, and ClusterD allows one ping every 5 min: check the proxies between this host and ClusterD" % KEEPALIVE_S)
+                         "this client pings every %d s, and ClusterD allows one ping every 5 min: check the proxies between this host and ClusterD" % (KEEPALIVE_MS // 1000))
     if any(word in text for word in _CERTIFICATE):
         return HccnError("tls_failed", "the certificate of %s is not accepted: %s" % (target, text),
                          "set ca_cert to the CA that signed the certificate, and server_name to the name in it if it differs from server")
