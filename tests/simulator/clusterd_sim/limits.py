@@ -104,10 +104,12 @@ class Publisher:
         self.messages: queue.Queue[Message] = queue.Queue(1000)
         self.stopped = threading.Event()
 
-    def listen(self, active: Active) -> Iterator[Message]:
-        """Yield messages until another client registers, without an error."""
+    def listen(self, active: Active, own: queue.Queue[Message] | None = None) -> Iterator[Message]:
+        """Yield messages until another client registers, without an error. ``own``: messages for this subscriber only."""
         while active() and not self.stopped.is_set():
             try:
+                if own is not None and not own.empty():
+                    yield own.get_nowait()
                 yield self.messages.get(timeout=POLL)
             except queue.Empty:
                 continue

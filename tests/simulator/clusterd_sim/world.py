@@ -5,6 +5,7 @@ A refusal of a stream or a call is a ``Refused``, which reaches the client as gR
 
 from __future__ import annotations
 
+import queue
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -67,23 +68,29 @@ class World:
         publisher = self.publishers.get(job)
         if publisher is None:
             raise Refused(f"jobId={job} not registered, role={request['role']}")
-        threading.Thread(target=self._generate, args=(job, publisher), daemon=True).start()
+        first: queue.Queue[Message] = queue.Queue()
+        threading.Thread(target=self._generate, args=(job, publisher, first), daemon=True).start()
         try:
-            yield from publisher.listen(active)
+            yield from publisher.listen(active, first)
         finally:
             publisher.stopped.set()
             with self._lock:
                 if self.publishers.get(job) is publisher:
                     del self.publishers[job]
 
-    def _generate(self, job: str, publisher: Publisher) -> None:
-        """Generate the rank table after a subscription."""
+    def _generate(self, job: str, publisher: Publisher, first: queue.Queue[Message]) -> None:
+        """Generate the rank table that a subscription asks for."""
         for pause in (self.times.first_push, 2 * self.times.first_push):
-            if publisher.stopped.wait(pause) or self.push(job):
+            if publisher.stopped.wait(pause):
+                return
+            table = self.jobs[job].table if job in self.jobs else ""
+            if table:
+                self._sent[job] = table
+                first.put({"jobId": job, "rankTable": table})
                 return
 
     def push(self, job: str, table: str | None = None) -> bool:
-        """Send the table, even if it did not change. Nothing is sent for unknown or incomplete jobs."""
+        """Send the table to one of the subscribers, even if it did not change. Nothing is sent for unknown or incomplete jobs."""
         known = self.jobs.get(job)
         text = table if table is not None else known.table if known else ""
         publisher = self.publishers.get(job)
