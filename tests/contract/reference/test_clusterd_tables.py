@@ -22,7 +22,8 @@ VERSIONS = ("v7.1.RC1", "v7.2.RC1", "v7.3.0", "v26.0.1", "master")
 SILENT = ("all-initializing", "no-coordinator", "no-hccl-json", "not-json")
 """Inputs for which ClusterD sends nothing."""
 REASONS = {
-    "no-coordinator": ("app_missing", "there is no pod of mindie-ms-coordinator with the label jobID=mindie-no-coordinator: ClusterD sends no table without it"),
+    "no-coordinator": (
+        "app_missing", "there is no pod of mindie-ms-coordinator with the label jobID=mindie-no-coordinator: ClusterD sends no table without it"),
     "no-hccl-json": ("config_map", "the ConfigMap has no key hccl.json: ClusterD sends no table of this job at all"),
     "not-json": ("config_map", "not JSON: line 1 column 2: Expecting property name enclosed in double quotes: ClusterD sends no table of this job at all"),
 }

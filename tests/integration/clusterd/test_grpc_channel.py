@@ -112,7 +112,7 @@ def test_default_port() -> None:
 @pytest.mark.parametrize("version", ["v7.1.RC1", "v7.3.0", "v26.0.1", "master"])
 def test_pings_are_rare_enough_for_every_version(clusterd: Start, monkeypatch: pytest.MonkeyPatch, version: str) -> None:
     """A silent stream lives, with the times of client and server shortened by the same factor. The pings of an impatient client end it before 26.0."""
-    factor = 300
+    factor = 150  # the library pings every second at most
     one = clusterd(World(version=version, limits=Limits(ping_ms=PROFILES[version].ping_ms // factor)))
 
     def ended(keepalive_ms: int) -> str:
@@ -120,7 +120,7 @@ def test_pings_are_rare_enough_for_every_version(clusterd: Start, monkeypatch: p
         with Channel(Server(one.address), 10) as channel:
             channel.call("config", "Register", CLIENT)
             with pytest.raises(HccnError) as caught:
-                list(channel.stream("config", "SubscribeRankTable", CLIENT, 4))
+                list(channel.stream("config", "SubscribeRankTable", CLIENT, 8))
         return caught.value.code
 
     assert ended(grpc_channel.KEEPALIVE_MS // factor) == "deadline"

@@ -79,7 +79,8 @@ def test_all_modules(tmp_path: Path, clusterd: Start) -> None:
     api.close()
     assert code == 0, output
     assert {name: (kept[name]["failed"], kept[name]["changed"]) for name in calls if kept[name]["failed"] or kept[name]["changed"]} == {
-        "faults_of_no_job": (True, False), "faults_of_chinese_job": (True, False), "table_of_chinese_job": (True, False), "switch_of_chinese_job": (True, False),
+        "faults_of_no_job": (True, False), "faults_of_chinese_job": (True, False), "table_of_chinese_job": (True, False),
+        "switch_of_chinese_job": (True, False),
         "no_such_job": (True, False), "without_confirm": (True, False), "silent": (True, False), "watch_without_confirm": (True, False),
         "switch_without_confirm": (True, False), "switch": (False, True), "switch_of_nothing": (True, False), "written": (False, True)}
 

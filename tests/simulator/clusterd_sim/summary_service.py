@@ -45,7 +45,8 @@ class Summaries:
 
     def summary(self, job: Job, operator: str = "add") -> Message:
         large = sum(map(len, job.nodes.values())) > self._world.limits.npus
-        return {"uuid": str(uuid.uuid4()), "jobId": job.id, "jobName": job.name, "namespace": job.namespace, "frameWork": "pytorch", "jobStatus": job.status,
+        return {"uuid": str(uuid.uuid4()), "jobId": job.id, "jobName": job.name, "namespace": job.namespace, "frameWork": job.framework,
+                "jobStatus": job.status,
                 "time": "1700000000", "cmIndex": "0", "total": "2" if large else "1", "HcclJson": "" if large else job.hccl, "operator": operator}
 
     def change(self, job: Job, operator: str = "add") -> None:

@@ -29,6 +29,7 @@ class Job:
     nodes: dict[str, list[str]] = field(default_factory=dict)
     name: str = "train"
     namespace: str = "default"
+    framework: str = "pytorch"
     status: str = "running"
     registered: bool = True
     initialised: bool = True

@@ -18,8 +18,8 @@ description:
   - With O(watch), the module subscribes for this time instead, and returns every signal that differs from the previous one of its job. A lost stream is opened
     again. ClusterD has one subscriber for each job and role, and ends the stream of the present subscriber; version 7.1 has one for each job, regardless of its
     role. So this needs O(confirm).
-  - Each signal has the whole state of one job. A watch of the whole cluster receives one signal for each job with a fault, and none for a node without a job. It
-    needs ClusterD 7.2; version 7.1 refuses it.
+  - Each signal has the whole state of one job. A watch of the whole cluster receives one signal for each job with a fault, and none for a node without a job.
+    It needs ClusterD 7.2; version 7.1 refuses it.
   - ClusterD answers 10 queries per second for all clients together. 50 more wait in a queue for up to 5 s, and others are refused.
 extends_documentation_fragment:
   - hccn.cluster._clusterd
@@ -69,8 +69,8 @@ EXAMPLES = r"""
 RETURN = r"""
 faults:
   description:
-    - The faults by node. Keys are those of the messages of ClusterD in snake case. With O(watch), these are the faults of the last signal of each job, so a node
-      may occur once for each of its jobs.
+    - The faults by node. Keys are those of the messages of ClusterD in snake case. With O(watch), these are the faults of the last signal of each job, so a
+      node may occur once for each of its jobs.
   returned: always
   type: list
   elements: dict

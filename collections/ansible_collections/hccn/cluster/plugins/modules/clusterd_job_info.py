@@ -116,8 +116,8 @@ jobs:
         - {node: node-1, address: 192.0.2.1, devices: [0, 8]}
     stale:
       description:
-        - Whether the job is V(running) in its ConfigMap, but has neither a PodGroup nor a pod. V(null) if the account may list neither. Stale jobs are not returned
-          with O(leaf).
+        - Whether the job is V(running) in its ConfigMap, but has neither a PodGroup nor a pod. V(null) if the account may list neither. Stale jobs are not
+          returned with O(leaf).
       returned: with O(source=configmap)
       type: bool
       sample: false

@@ -196,7 +196,8 @@ info:
   type: str
   sample: switching operation was successfully distributed
 result:
-  description: Text of the result from ClusterD. Only V(switch nic finish) is a success. Empty if no result was received, which is neither a success nor a failure.
+  description:
+    - Text of the result from ClusterD. Only V(switch nic finish) is a success. Empty if no result was received, which is neither a success nor a failure.
   returned: if ClusterD answered
   type: str
   sample: switch nic finish

@@ -16,8 +16,8 @@ author:
 description:
   - Reads the rank table that Ascend Operator wrote for a job, or the global rank table of all instances of a MindIE job, and checks it with the rules of its
     O(readers).
-  - By default the module reads the ConfigMaps C(rings-config-*) and assembles the global table as ClusterD does. This does not affect other clients. If ClusterD
-    sends no table, there is no RV(rank_table), and RV(problems) has the reasons.
+  - By default the module reads the ConfigMaps C(rings-config-*) and assembles the global table as ClusterD does. This does not affect other clients. If
+    ClusterD sends no table, there is no RV(rank_table), and RV(problems) has the reasons.
   - With O(source=grpc), it reads the table from ClusterD. ClusterD has one subscriber for each job. Registering ends the stream of the present subscriber
     without an error, which is usually the controller of the job. So O(confirm) is needed.
 extends_documentation_fragment:

@@ -51,8 +51,8 @@ def _nodes(signal: Mapping[str, Any]) -> List[Dict[str, Any]]:
 
 def _unknown_job(job_id: str, text: str) -> HccnError:
     return HccnError("unknown_job", "ClusterD has no job %s: %s" % (job_id, text),
-                     "the id of a job is the UID of its Kubernetes object. The id of a MindIE job (its label jobID) is accepted only with watch, and with the label "
-                     "app of its pods as role: %s. Just after a start, ClusterD does not know all jobs yet" % ", ".join(MINDIE_ROLES))
+                     "the id of a job is the UID of its Kubernetes object. The id of a MindIE job (its label jobID) is accepted only with watch, and with the "
+                     "label app of its pods as role: %s. Just after a start, ClusterD does not know all jobs yet" % ", ".join(MINDIE_ROLES))
 
 
 def query(channel: Channel, job_id: str, role: str) -> Dict[str, Any]:

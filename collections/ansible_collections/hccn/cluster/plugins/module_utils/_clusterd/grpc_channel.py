@@ -175,8 +175,8 @@ _HANDSHAKE = ("handshake", "SSL_ERROR", "WRONG_VERSION_NUMBER", "CERTIFICATE_REQ
 def _of_proxy(status: int, text: str, server: Server) -> Optional[HccnError]:
     """Return the error for an answer of the nginx before ClusterD, None for a status that says nothing about it."""
     if status == 400 and not server.certificate:
-        return HccnError("client_certificate", "the proxy of ClusterD at %s refuses the request, since no client certificate was sent: %s" % (server.target, text),
-                         "set client_cert and client_key to a certificate that is signed by the CA of the proxy (its ssl_client_certificate)")
+        return HccnError("client_certificate", "the proxy of ClusterD at %s refuses the request, since no client certificate was sent: %s" % (
+            server.target, text), "set client_cert and client_key to a certificate that is signed by the CA of the proxy (its ssl_client_certificate)")
     if status == 400:
         return HccnError("client_certificate", "the proxy of ClusterD at %s does not accept the client certificate %s: %s" % (
             server.target, server.certificate, text), "set client_cert and client_key to a valid certificate that is signed by the CA of the proxy (its "
@@ -198,7 +198,8 @@ def _unavailable(text: str, server: Server) -> HccnError:
     target = server.target
     if _TOO_MANY_PINGS in text.lower().replace(" ", "_"):
         return HccnError("too_many_pings", "the server at %s closed the connection because of too many pings: %s" % (target, text),
-                         "this client pings every %d s, and ClusterD allows one ping every 5 min: check the proxies between this host and ClusterD" % (KEEPALIVE_MS // 1000))
+                         "this client pings every %d s, and ClusterD allows one ping every 5 min: check the proxies between this host and ClusterD" % (
+                             KEEPALIVE_MS // 1000))
     if any(word in text for word in _CERTIFICATE):
         return HccnError("tls_failed", "the certificate of %s is not accepted: %s" % (target, text),
                          "set ca_cert to the CA that signed the certificate, and server_name to the name in it if it differs from server")

@@ -151,8 +151,8 @@ def _listed(messages: Any, seconds: float) -> List[Dict[str, Any]]:
     return list(found.values())
 
 
-_NO_PLACE = ("ClusterD up to 7.3.0 has 20 places for clients of jobs, and a client that registers without subscribing keeps its place until ClusterD restarts: use "
-             "source configmap")
+_NO_PLACE = ("ClusterD up to 7.3.0 has 20 places for clients of jobs, and a client that registers without subscribing keeps its place until ClusterD restarts: "
+             "use source configmap")
 
 
 def _release(channel: Channel, client: Mapping[str, str]) -> None:

@@ -168,7 +168,7 @@ def _omitted(found: Sequence[Instance]) -> Iterator[Problem]:
     """Yield the ConfigMaps that are not in the table."""
     for one in found:
         if not one.visible:
-            yield Problem("config_map_label", "warning", "the ConfigMap has no label %s=%s, so ClusterD does not see it, and the instance is not in the table" % (
+            yield Problem("config_map_label", "warning", "the ConfigMap has no label %s=%s, so ClusterD does not see it: its instance is not in the table" % (
                 VISIBLE_LABEL, VISIBLE), where=one.name, hint="add the label, as Ascend Operator does", reader="clusterd")
         elif one.table is not None and not one.completed:
             yield Problem("instance_incomplete", "warning", "the instance is %s, so it is not in the table; ClusterD omits it without an error"
@@ -192,8 +192,9 @@ def _version_matters(complete: Sequence[Tuple[Instance, Table]]) -> bool:
 
 
 _VERSION_UNKNOWN = Problem(
-    "clusterd_version", "warning", "the version of ClusterD is unknown: this is the table of 7.3.0 and newer, in which server_id is the host_ip of the ConfigMap. "
-    "Older versions copy server_id", hint="set clusterd_version, or allow the account to list the pods of the namespace %s" % server_version.NAMESPACE,
+    "clusterd_version", "warning", "the version of ClusterD is unknown: this is the table of 7.3.0 and newer, in which server_id is the host_ip of the "
+    "ConfigMap. Older versions copy server_id",
+    hint="set clusterd_version, or allow the account to list the pods of the namespace %s" % server_version.NAMESPACE,
     reader="clusterd")
 
 

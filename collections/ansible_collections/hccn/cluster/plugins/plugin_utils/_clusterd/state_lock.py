@@ -3,8 +3,8 @@
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
 """The lock of a state file: a file beside it that names the run which switches jobs.
 
-A run lasts over many tasks, each in a process of its own, so no process could hold a flock for it. The lock names the ansible-playbook process instead, and a lock
-whose process has ended is replaced. A flock protects only the reading and writing of the lock file.
+A run lasts over many tasks, each in a process of its own, so no process could hold a flock for it. The lock names the ansible-playbook process instead, and a
+lock whose process has ended is replaced. A flock protects only the reading and writing of the lock file.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def acquire(state_file: str, run: str, **described: str) -> None:
         holder = _holder(descriptor)
         if holder is not None and holder.get("owner") != run and not owner.is_gone(str(holder.get("owner", ""))):
             raise HccnError("locked", f"{path} is held by another run of switch_upgrade ({_described(holder)}), which may be switching the same jobs",
-                            "wait until that run has ended. If it has ended without removing the file, for example together with its container, remove the file")
+                            "wait until that run has ended. If it has ended without removing the file, for example with its container, remove the file")
         os.ftruncate(descriptor, 0)
         os.pwrite(descriptor, json.dumps({"owner": run, **described}).encode(), 0)
 

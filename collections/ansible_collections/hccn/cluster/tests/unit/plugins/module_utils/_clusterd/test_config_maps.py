@@ -64,7 +64,8 @@ def test_instances_are_numbered_by_the_names_of_their_config_maps():
                 {"device_id": "0", "device_ip": "192.168.1.1", "device_logical_id": "0", "rank_id": "0"}], "server_id": "192.0.2.1", "server_ip": "10.1.0.1"}]},
         {"group_id": "3", "deploy_server": "0", "server_count": "1", "server_list": [
             {"device": [
-                {"device_id": "0", "device_ip": "192.168.2.1", "device_logical_id": "0", "rank_id": "0"}], "server_id": "192.0.2.2", "server_ip": "10.1.0.2"}]}]}
+                {"device_id": "0", "device_ip": "192.168.2.1", "device_logical_id": "0", "rank_id": "0"}],
+             "server_id": "192.0.2.2", "server_ip": "10.1.0.2"}]}]}
 
 
 @pytest.mark.parametrize("label", ["grt-server/deploy-server", "grt-group/deploy-server"])
@@ -78,7 +79,8 @@ def test_each_config_map_is_a_group(label):
 SUPER_POD = {"version": "1.2", "super_pod_list": [{"super_pod_id": "0", "server_list": [{"server_id": "uid-1"}]}]}
 
 
-@pytest.mark.parametrize("version, server_id", [("7.1.RC1", "uid-1"), ("v7.2.RC1", "uid-1"), ("v7.3.0", "192.0.2.1"), ("26.0.1", "192.0.2.1"), ("master", "192.0.2.1")])
+@pytest.mark.parametrize("version, server_id", [
+    ("7.1.RC1", "uid-1"), ("v7.2.RC1", "uid-1"), ("v7.3.0", "192.0.2.1"), ("26.0.1", "192.0.2.1"), ("master", "192.0.2.1")])
 def test_host_ip_replaces_server_id_from_7_3_on(version, server_id):
     table, problems = read(Api(configmaps=[rings_of("a", 1, **SUPER_POD)], pods=PODS), version)
     group = table["server_group_list"][2]
@@ -94,7 +96,8 @@ def test_server_without_host_ip(version, server_id):
 
 
 def clusterd_pod(name, image):
-    return {"metadata": {"name": name, "namespace": "mindx-dl", "labels": {"app": "clusterd"}}, "spec": {"containers": [{"image": "redis:7.4"}, {"image": image}]}}
+    return {"metadata": {"name": name, "namespace": "mindx-dl", "labels": {"app": "clusterd"}},
+            "spec": {"containers": [{"image": "redis:7.4"}, {"image": image}]}}
 
 
 @pytest.mark.parametrize("images, version, server_id", [
@@ -154,7 +157,8 @@ def test_labels_that_silence_clusterd():
     assert [(problem.rule, problem.severity, problem.where, problem.message.split(":")[0]) for problem in problems] == [
         ("deploy_server_label", "error", "mindie/rings-config-b", "the ConfigMap has both labels grt-server/deploy-server and grt-group/deploy-server"),
         ("deploy_server_label", "error", "mindie/rings-config-c", "the ConfigMap has neither label grt-server/deploy-server nor grt-group/deploy-server"),
-        ("instance_incomplete", "warning", "mindie/rings-config-b", "the instance is initializing, so it is not in the table; ClusterD omits it without an error")]
+        ("instance_incomplete", "warning", "mindie/rings-config-b",
+         "the instance is initializing, so it is not in the table; ClusterD omits it without an error")]
 
 
 def test_pod_without_a_place_is_named():
@@ -270,7 +274,8 @@ def test_running_job_without_pod_group_and_pod_is_stale(objects, stale):
 
 
 def test_running_jobs_on_a_leaf():
-    found = jobs.on_devices(jobs.from_config_maps(Api(configmaps=SUMMARIES, podgroups=GROUPS, pods=TRAIN_PODS + [owned("pod-j3", "j3")]), "train"), {"n2": [1]}, [0, 8])
+    api = Api(configmaps=SUMMARIES, podgroups=GROUPS, pods=[*TRAIN_PODS, owned("pod-j3", "j3")])
+    found = jobs.on_devices(jobs.from_config_maps(api, "train"), {"n2": [1]}, [0, 8])
     assert [(job["job_id"], job["nics"]) for job in found] == [
         ("j8", [{"node": "n1", "devices": [0]}]), ("j1", [{"node": "n1", "devices": [0, 8]}, {"node": "n2", "devices": [1]}]), ("j6", None), ("j3", None),
         ("j2", [{"node": "n3", "devices": [8]}])]
