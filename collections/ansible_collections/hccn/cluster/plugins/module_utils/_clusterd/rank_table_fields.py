@@ -93,7 +93,8 @@ def _device(device: Mapping[str, Any], place: int, where: str) -> Dict[str, str]
 
 def _server(server: Mapping[str, Any], where: str) -> Server:
     devices = [_device(device, place, "%sdevice[%d]." % (where, place)) for place, device in enumerate(_objects(server, "device", where))]
-    return Server(*(_text(server, name, where) for name in ("server_id", "host_ip", "container_ip", "hardware_type")), devices=devices)
+    return Server(_text(server, "server_id", where), _text(server, "host_ip", where), _text(server, "container_ip", where),
+                  _text(server, "hardware_type", where), devices)
 
 
 def _super_pod(pod: Mapping[str, Any], where: str) -> SuperPod:

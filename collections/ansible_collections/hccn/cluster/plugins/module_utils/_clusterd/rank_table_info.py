@@ -35,7 +35,7 @@ def _from_config_maps(params: Mapping[str, Any]) -> Dict[str, Any]:
         table = rank_table_config_maps.single_of(found)
         return {"rank_table": table, "instances": listed, "problems": _checked(table, params)}
     built = rank_table_config_maps.global_of(api, namespace, params["job_id"], found, version)
-    result = {"instances": listed, "clusterd_version": built.version, "problems": list(built.problems)}
+    result: Dict[str, Any] = {"instances": listed, "clusterd_version": built.version, "problems": list(built.problems)}
     if built.table is not None:
         result.update(rank_table=built.table, problems=built.problems + _checked(built.table, params))
     return result
