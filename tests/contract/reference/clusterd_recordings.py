@@ -24,6 +24,7 @@ OWN_TEXT = ("UNKNOWN", "UNIMPLEMENTED", "INTERNAL", "RESOURCE_EXHAUSTED")
 DEADLINE = "deadline"
 _VARIES = ("uuid", "clientId", "ReportTime", "time", "deleteTime", "sid", "masterAddr", "sharedTorIp")
 _ID = re.compile(r"clientId: [0-9a-f-]{36}")
+_UUID = re.compile(r"uuid=[^,]+")
 _CUT = re.compile(r"\(cut, (\d+) characters\)$")
 METHODS = {method.path: (name, method) for name in FILES for method in proto.load(name).methods.values()}
 
@@ -66,6 +67,8 @@ def _comparable(message: Any) -> Any:
     """Return a message without what varies between runs, and without empty fields."""
     if isinstance(message, dict):
         fields = {key: _comparable(value) for key, value in message.items() if key not in _VARIES}
+        if isinstance(fields.get("info"), str):
+            fields["info"] = _UUID.sub("uuid=ID", fields["info"])
         if "rankTable" in fields:
             fields["rankTable"] = _table(fields["rankTable"])
         return {key: value for key, value in fields.items() if value not in ("", [], {}, None, 0, "0", False)}
@@ -99,8 +102,9 @@ def _own_text(code: str, details: str) -> str:
 class Client:
     """A client without any logic, over one connection."""
 
-    def __init__(self, address: str, *options: tuple[str, Any]) -> None:
-        self._channel = grpc.insecure_channel(address, [("grpc.max_send_message_length", -1), *options])
+    def __init__(self, address: str, *options: tuple[str, Any], credentials: grpc.ChannelCredentials | None = None) -> None:
+        every = [("grpc.max_send_message_length", -1), *options]
+        self._channel = grpc.insecure_channel(address, every) if credentials is None else grpc.secure_channel(address, credentials, every)
 
     def __enter__(self) -> Client:
         return self

@@ -197,7 +197,8 @@ def test_version_7_1_has_no_watch_of_the_cluster() -> None:
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-@pytest.mark.parametrize(("case", "code"), [("set/all-initializing", "silent"), ("set/podgroup-without-labels", "silent"), ("preempt/silent-first", "preempted")])
+@pytest.mark.parametrize(("case", "code"), [
+    ("set/all-initializing", "silent"), ("set/podgroup-without-labels", "silent"), ("preempt/silent-first", "preempted")])
 def test_rank_tables_that_are_not_sent(case: str, code: str, version: str) -> None:
     with playing(answer("/config.Config/Register", REGISTERED), row_of("rank", case, version)) as (channel, _server), pytest.raises(HccnError) as caught:
         rank_table_stream.subscribe(channel, "job", "r", 1, 0)

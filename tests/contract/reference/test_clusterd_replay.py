@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from tests.contract.reference.clusterd_recordings import DEADLINE, METHODS, Client, Outcome, Row, cases, outcome, recorded, request_of
+from tests.contract.reference.clusterd_recordings import DEADLINE, METHODS, Client, Outcome, Row, cases, outcome, recorded, request_of, rows
 from tests.simulator.clusterd_sim.gate import Gate
 from tests.simulator.clusterd_sim.profiles import PROFILES
 from tests.simulator.clusterd_sim.server import ClusterD
@@ -30,6 +30,9 @@ DEVICES = [str(device) for device in range(16)]
 REGISTER, SUBSCRIBE = "/config.Config/Register", "/config.Config/SubscribeRankTable"
 ORDER, RESULT = "/Recover/SwitchNicTrack", "/Recover/SubscribeSwitchNicSignal"
 FAULTS, JOBS = "/fault.Fault/", "/job.Job/"
+
+TRAINER_STREAMS = ("/Recover/SubscribeNotifySwitch", "/Recover/SubscribeProcessManageSignal")
+"""Streams of the training process, which the product never opens and the stand-in does not serve."""
 
 CHANCE = {"rank/preempt/first-again", "switch/bad/result-nothing-ordered", "switch/giveup/first-gives-up-after-1-s", "switch/giveup/second-subscriber",
           "switch/giveup/third", "switch/two/subscriber-a", "switch/two/subscriber-b", "switch/switchfail/result-again", "switch/pausefail/result-again",
@@ -69,11 +72,6 @@ def check(area: str, version: str, found: dict[str, Outcome]) -> None:
     assert known
     for case, one in known.items():
         assert one in expected(area, case, version), (case, one, expected(area, case, version))
-        judged.add(f"{version}/{area}/{case}")
-
-
-judged: set[str] = set()
-"""Ids of the compared recordings."""
 
 
 def unary(area: str, prefix: str) -> list[str]:
@@ -258,11 +256,11 @@ def test_connection_that_is_cut_or_frozen(case: str, version: str) -> None:
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_calls_of_the_training_process(version: str) -> None:
-    """Init, Register and ReplySwitchNicResult of each case. The product calls none of them."""
+    """Calls without a stream. The product makes none of them."""
     found = {}
-    for case in [one for one in cases("switch") if one.split("/")[1].split("#")[0] in ("trainer-init", "trainer-register", "trainer-reply")]:
+    for case in [one for one, known in cases("switch").items() if next(iter(known.values()))["by"] == "trainer"]:
         row = cases("switch")[case].get(version)
-        if row is not None:
+        if row is not None and row["rpc"] not in TRAINER_STREAMS:
             with served(version, Job(row["request"]["json"]["jobId"], registered="reply" in case)) as (_server, client):
                 found[case] = client.repeat(row, 5)
     check("switch", version, found)
@@ -441,7 +439,6 @@ def test_limits_of_job_streams(case: str, count: int, roles: tuple[str, ...], ve
     assert set(found) == set(ends)
     if not at_once or len(ends) == 1:
         assert dict(found) == ends
-    judged.add(row["id"])
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -455,7 +452,6 @@ def test_streams_of_one_connection(version: str) -> None:
         found = counted(pool.map(lambda request: client.exchange(SUBSCRIBE, request, 2), requests))
     assert set(found) <= {(DEADLINE, ""), ("UNAVAILABLE", "")} and found[DEADLINE, ""] >= 64
     assert {one["code"] for one in row["outcomes"]} <= {"DEADLINE_EXCEEDED", "OK"} and sum(one["count"] for one in row["outcomes"]) == 70
-    judged.add(row["id"])
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -480,3 +476,23 @@ def test_restart(version: str) -> None:
             server.world.summaries.change(of_signal(one["json"]), one["json"]["operator"])
             time.sleep(0.02)
         check("down", version, {"SubscribeJobSummarySignal": outcome(row["rpc"], call)})
+
+
+IN_NGINX_TEST = "nginx"
+COMPARED = {
+    "rank": ("register/", "subscribe/", "deadline/", "set/", "change", "preempt/", "shared/"),
+    "switch": ("bad/", "dup/", "switchfail/", "pausefail/", "silent/", "busy/", "badsp/", "again/", "two/", "giveup/", "reset/", "lost/"),
+    "fault": ("get/", "register/", "subscribe/", "deadline/", "preempt/", "watch/"),
+    "job": ("register/", "SubscribeJobSummarySignal/", "SubscribeJobSummarySignalList/"),
+    "keepalive": ("1000-ms", "30000-ms", "none"), "limits": ("grpc-health", "unknown-method", "call-", "30-", "50-", "70-"),
+    "down": ("registered-", "after-", "SubscribeJobSummarySignal"),
+}
+"""Beginnings of the cases of the scenarios above. Those of nginx are in tests/integration/clusterd/test_proxy_replay.py."""
+
+
+def test_every_recording_has_a_scenario() -> None:
+    areas = {name.split("/")[1] for name in rows()}
+    assert areas == {*COMPARED, IN_NGINX_TEST}
+    assert [f"{area}/{case}" for area, starts in COMPARED.items() for case in cases(area) if not case.startswith(starts)] == []
+    streams = [row for row in rows().values() if row["rpc"] in TRAINER_STREAMS and row["by"] == "trainer"]
+    assert {row["id"].split("/")[3].rstrip("0123456789-") for row in streams} == {"trainer-notify", "trainer-signals"}

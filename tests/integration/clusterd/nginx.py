@@ -23,10 +23,12 @@ http {{
   access_log off;
   client_body_temp_path {folder}/body; proxy_temp_path {folder}/proxy; fastcgi_temp_path {folder}/fastcgi;
   uwsgi_temp_path {folder}/uwsgi; scgi_temp_path {folder}/scgi;
+  {zones}
   server {{
     listen 127.0.0.1:{port} {tls};
     {certificates}
     {access}
+    {limits}
     proxy_read_timeout 900s;
     location / {{ grpc_pass grpc://127.0.0.1:{behind}; {timeout} }}
   }}
@@ -34,10 +36,17 @@ http {{
 """
 
 
-class Nginx:
-    """``read_timeout_s``: grpc_read_timeout, whose default is 60 s. ``authority``: signs the certificate of the server and those of its clients."""
+ZONES = "limit_req_zone one zone=requests:1m rate=20r/s; limit_conn_zone $server_port zone=connections:1m;"
+LIMITS = "limit_req zone=requests burst=20 nodelay; limit_conn connections 20;"
+"""The limits of the security guide, whose keys are the same for all clients."""
 
-    def __init__(self, folder: Path, behind: int, read_timeout_s: int | None = None, authority: Authority | None = None, deny: bool = False) -> None:
+
+class Nginx:
+    """``read_timeout_s``: grpc_read_timeout, whose default is 60 s. ``authority``: signs the certificate of the server and those of its clients.
+    ``limited``: with the limits of the security guide."""
+
+    def __init__(self, folder: Path, behind: int, read_timeout_s: int | None = None, authority: Authority | None = None, deny: bool = False,
+                 limited: bool = False) -> None:
         binary = shutil.which("nginx", path=os.environ.get("PATH", "") + ":/usr/sbin")
         if binary is None:
             skip("nginx")
@@ -48,8 +57,10 @@ class Nginx:
         if authority is not None:
             pair = authority.pair("clusterd.example")
             certificates = (f"ssl_certificate {pair.certificate}; ssl_certificate_key {pair.key}; ssl_client_certificate {authority.ca}; ssl_verify_client on;")
-        text = CONFIGURATION.format(folder=folder, port=self.port, behind=behind, tls="ssl http2" if authority else "http2", certificates=certificates,
-                                    access="deny all;" if deny else "", timeout=f"grpc_read_timeout {read_timeout_s}s;" if read_timeout_s else "")
+        text = CONFIGURATION.format(
+            folder=folder, port=self.port, behind=behind, tls="ssl http2" if authority else "http2", certificates=certificates,
+            access="deny all;" if deny else "", zones=ZONES if limited else "", limits=LIMITS if limited else "",
+            timeout=f"grpc_read_timeout {read_timeout_s}s;" if read_timeout_s else "")
         configuration = folder / "nginx.conf"
         configuration.write_text(text)
         user = ["-g", "user root;"] if os.geteuid() == 0 else []

@@ -6,6 +6,7 @@ import socket
 import threading
 from pathlib import Path
 
+import grpc
 import pytest
 from ansible_collections.hccn.cluster.plugins.module_utils._clusterd import grpc_channel
 from ansible_collections.hccn.cluster.plugins.module_utils._clusterd.grpc_channel import Channel, Server, _options
@@ -172,3 +173,17 @@ def test_an_older_server(clusterd: Start) -> None:
     with Channel(Server(one.address), 10) as channel, pytest.raises(HccnError, match="does not implement /Recover/SwitchNicTrack") as caught:
         channel.call("recover", "SwitchNicTrack", {"jobID": "j"})
     assert caught.value.code == "not_implemented"
+
+
+@pytest.mark.parametrize(("status", "text", "code"), [
+    ("INTERNAL", "RST_STREAM (Received RST_STREAM with error code 2)", "stream_reset"),
+    ("UNKNOWN", "Stream removed (Data frame with END_STREAM flag received)", "stream_reset"),
+    ("UNAVAILABLE", "Received http2 header with status: 504", "proxy_timeout"), ("UNAVAILABLE", "Received http2 header with status: 502", "server_unreachable"),
+    ("INTERNAL", "Received http2 header with status: 400", "client_certificate"), ("PERMISSION_DENIED", "Received http2 header with status: 403", "forbidden"),
+    ("UNAUTHENTICATED", "Received http2 header with status: 401", "forbidden"), ("INTERNAL", "something else", "grpc_internal"),
+    ("UNAVAILABLE", "Stream removed (Socket closed (GOAWAY received; Error code: 11; Debug Text: too_many_pings))", "too_many_pings"),
+    ("RESOURCE_EXHAUSTED", "grpc: received message larger than max (5242888 vs. 4194304)", "too_large"),
+    ("UNKNOWN", "rate limited, there is too many requests, please retry later", "rate_limited"),
+])
+def test_errors_by_status_and_text(status: str, text: str, code: str) -> None:
+    assert grpc_channel._error_of_status(grpc.StatusCode[status], text, "/x/Y", Server("127.0.0.1:1"), 5).code == code

@@ -83,6 +83,8 @@ class ClusterD(grpc.GenericRpcHandler):
             "/Recover/Init": world.switches.init,
             "/Recover/Register": world.switches.register,
             "/Recover/SubscribeNotifySwitch": world.switches.notifications,
+            "/Recover/ReportStopComplete": world.switches.report("ReportStopComplete"),
+            "/Recover/ReportRecoverStatus": world.switches.report("ReportRecoverStatus"),
             "/Recover/ReplySwitchNicResult": world.switches.reply,
             "/fault.Fault/Register": world.faults.register,
             "/fault.Fault/GetFaultMsgSignal": world.faults.query,

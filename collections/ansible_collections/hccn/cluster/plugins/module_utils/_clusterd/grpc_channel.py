@@ -161,7 +161,8 @@ class Stream:
 
 _NGINX = re.compile(r"http2 header with status: ([0-9]{3})")
 """The text of gRPC for an answer of a proxy that is no gRPC message."""
-_RESET = "RST_STREAM"
+_CUT = ("RST_STREAM", "END_STREAM flag received")
+"""Texts of gRPC for a stream that a proxy cut after a message, or ended with a page of its own."""
 _SENT = re.compile(r"SERVER: Received|CLIENT: Sent|received message larger than max \([0-9]+ vs\. %d\)" % MAX_SEND)
 """Texts for a request that is too large, of the libraries in C++ and Go."""
 _TOO_MANY_PINGS = "too_many_pings"
@@ -222,7 +223,7 @@ def _error_of_status(code: Any, text: str, path: str, server: Server, seconds: f
         return of_proxy
     if code == status.UNAVAILABLE:
         return _unavailable(text, server)
-    if code == status.INTERNAL and _RESET in text:
+    if code in (status.INTERNAL, status.UNKNOWN) and any(word in text for word in _CUT):
         return HccnError("stream_reset", "the stream of %s at %s was cut: %s" % (path, target, text), "if there is an nginx before ClusterD, " + _READ_TIMEOUT)
     if code == status.DEADLINE_EXCEEDED:
         return HccnError("deadline", "ClusterD at %s did not answer %s within %g s" % (target, path, seconds),
