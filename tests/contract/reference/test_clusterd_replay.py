@@ -22,6 +22,7 @@ from tests.simulator.clusterd_sim.profiles import PROFILES
 from tests.simulator.clusterd_sim.server import ClusterD
 from tests.simulator.clusterd_sim.world import Job, Limits, Times, World
 
+pytestmark = pytest.mark.slow
 VERSIONS = tuple(PROFILES)
 SHORT = 0.5
 """The deadline of a stream that is silent."""

@@ -70,19 +70,20 @@ class World:
         if publisher is None:
             raise Refused(f"jobId={job} not registered, role={request['role']}")
         first: queue.Queue[Message] = queue.Queue()
-        threading.Thread(target=self._generate, args=(job, publisher, first), daemon=True).start()
+        ended = threading.Event()
+        threading.Thread(target=self._generate, args=(job, ended, first), daemon=True).start()
         try:
             yield from publisher.listen(active, first)
         finally:
-            publisher.stopped.set()
+            ended.set()
             with self._lock:
                 if self.publishers.get(job) is publisher:
                     del self.publishers[job]
 
-    def _generate(self, job: str, publisher: Publisher, first: queue.Queue[Message]) -> None:
+    def _generate(self, job: str, ended: threading.Event, first: queue.Queue[Message]) -> None:
         """Generate the rank table that a subscription asks for."""
         for pause in (self.times.first_push, 2 * self.times.first_push):
-            if publisher.stopped.wait(pause):
+            if ended.wait(pause):
                 return
             table = self.jobs[job].table if job in self.jobs else ""
             if table:
