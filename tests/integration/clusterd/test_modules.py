@@ -60,11 +60,6 @@ def test_all_modules(tmp_path: Path, clusterd: Start) -> None:
         "silent": ("clusterd_rank_table_info", {**server, "source": "grpc", "job_id": "uid-a", "confirm": True, "wait": 1}),
         "jobs": ("clusterd_job_info", {**reached, "leaf": "leaf-1", "topology": LEAF}),
         "jobs_over_grpc": ("clusterd_job_info", {**server, "source": "grpc", "wait": 3}),
-        "faults": ("clusterd_fault_info", {**server, "timeout": 4}),
-        "faults_of_no_job": ("clusterd_fault_info", {**server, "job_id": "mistyped"}),
-        "faults_of_chinese_job": ("clusterd_fault_info", {**server, "job_id": "作业作业作业作业"}),
-        "watched": ("clusterd_fault_info", {**server, "watch": 1, "confirm": True}),
-        "watch_without_confirm": ("clusterd_fault_info", {**server, "watch": 1}),
         "switch_without_confirm": ("clusterd_nic_switch", nics),
         "switch": ("clusterd_nic_switch", {**nics, "confirm": True}),
         "switch_of_nothing": ("clusterd_nic_switch", {**nics, "nics": [], "confirm": True}),
@@ -77,8 +72,7 @@ def test_all_modules(tmp_path: Path, clusterd: Start) -> None:
     api.close()
     assert code == 0, output
     assert {name: (kept[name]["failed"], kept[name]["changed"]) for name in calls if kept[name]["failed"] or kept[name]["changed"]} == {
-        "faults_of_no_job": (True, False), "faults_of_chinese_job": (True, False),
-        "no_such_job": (True, False), "without_confirm": (True, False), "silent": (True, False), "watch_without_confirm": (True, False),
+        "no_such_job": (True, False), "without_confirm": (True, False), "silent": (True, False),
         "switch_without_confirm": (True, False), "switch": (False, True), "switch_of_nothing": (True, False), "written": (False, True)}
 
     assert [instance["config_map"] for instance in kept["from_config_maps"]["instances"]] == ["mindie/rings-config-a", "mindie/rings-config-b"]
@@ -88,13 +82,6 @@ def test_all_modules(tmp_path: Path, clusterd: Start) -> None:
     assert [(job["job_id"], job["nics"]) for job in kept["jobs"]["jobs"]] == [("uid-a", [{"node": "node-1", "devices": [0, 8]}])]
     assert [(job["job_id"], job["nodes"]) for job in kept["jobs_over_grpc"]["jobs"]] == [("uid-a", []), ("mindie-1", [])]
     assert kept["jobs"]["jobs"][0]["stale"] is False
-    assert (kept["faults"]["faults"], kept["faults"]["info"]) == ([], "Succeed")
-    assert kept["faults"]["warnings"] == ["timeout is 4 s: ClusterD answers 10 queries of faults per second, and the others wait in a queue for up to 5 s. "
-                                          "Set timeout to 5 or more"]
-    assert kept["faults_of_no_job"]["error"]["code"] == "unknown_job"
-    assert kept["faults_of_chinese_job"]["msg"].split(" (")[0] == (
-        "job_id: ClusterD accepts only ASCII characters without spaces, but 作业作业作业作业 contains 业 作")
-    assert (kept["watched"]["faults"], kept["watched"]["signals"], kept["watched"]["received"]) == ([], [], 0)
     assert kept["from_config_maps"]["clusterd_version"] is None
     assert kept["agent"]["packages"] == [{"path": str(tmp_path / "packages/mindx_elastic"), "version": "7.0.RC1", "retired": True}]
     assert kept["explained"]["msg"][0] == kept["switch"]["code_explained"]
@@ -108,6 +95,24 @@ def test_all_modules(tmp_path: Path, clusterd: Start) -> None:
         "process-level recovery of the job: no PodGroup belongs to uid-a"]
     assert one.paths().count("/Recover/SwitchNicTrack") == 1
     assert {request.split()[0] for request in api.requests} == {"GET"}
+
+
+def test_fault_module(tmp_path: Path, clusterd: Start) -> None:
+    server = {"server": clusterd(World((Job("uid-a"),))).address}
+    calls: dict[str, dict[str, Any]] = {
+        "queried": {**server, "timeout": 4}, "mistyped": {**server, "job_id": "mistyped"}, "chinese": {**server, "job_id": "作业作业作业作业"},
+        "unconfirmed": {**server, "watch": 1}, "watched": {**server, "watch": 1, "confirm": True}}
+    tasks = [once(name, PREFIX + "clusterd_fault_info", options) for name, options in calls.items()]
+    code, output, kept = play(tmp_path, {"n1": {}}, [*tasks, keep(tmp_path, *calls)])
+    assert code == 0, output
+    assert {name: kept[name]["failed"] for name in calls} == {
+        "queried": False, "mistyped": True, "chinese": True, "unconfirmed": True, "watched": False}
+    assert (kept["queried"]["faults"], kept["queried"]["info"]) == ([], "Succeed")
+    assert kept["queried"]["warnings"] == ["timeout is 4 s: ClusterD answers 10 queries of faults per second, and the others wait in a queue for up to 5 s. "
+                                           "Set timeout to 5 or more"]
+    assert kept["mistyped"]["error"]["code"] == "unknown_job"
+    assert kept["chinese"]["msg"].split(" (")[0] == "job_id: ClusterD accepts only ASCII characters without spaces, but 作业作业作业作业 contains 业 作"
+    assert (kept["watched"]["faults"], kept["watched"]["signals"], kept["watched"]["received"]) == ([], [], 0)
 
 
 @pytest.mark.parametrize(("package", "name"), [("grpc", "grpcio"), ("google.protobuf", "protobuf"), ("yaml", "PyYAML")])
