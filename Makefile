@@ -49,7 +49,7 @@ test-all: test test-rest ## test and test-rest
 	python -m tests.integration.awx.collection && touch $@ || echo "awx.awx is not available here; the tests that need it are skipped." >&2
 
 test-long: .venv/.test ## tests that take too long for every change: the commands of the documentation, killed runners on real small hosts (root)
-	python -m pytest -n $(TEST_PROCESSES) --no-loadscope-reorder tests/contract/docs/long_*.py tests/lab/fabric_faults/long_killed.py
+	python -m pytest -n $(TEST_PROCESSES) --no-loadscope-reorder tests/contract/docs/long_*.py tests/integration/clusterd/long_streams.py tests/lab/fabric_faults/long_killed.py
 
 test-k8s: .venv/bin/python ## test the Kubernetes roles with a stand-in of the API server, and with a real one if present (kube-bin); uses a separate venv (750 MB)
 	test -x .cache/k8s/bin/python || .venv/bin/python -m venv .cache/k8s

@@ -63,7 +63,9 @@ def test_endless_faults(clusterd: Start) -> None:
     one._served["/fault.Fault/SubscribeFaultMsgSignal"] = endless(
         lambda number: {**SIGNAL, "nodeFaultInfo": [{"nodeName": str(number), "faultDevice": []}]})
     with Channel(Server(one.address), 5) as channel:
-        signals = faults.watch(channel, "", "me", 0.5)
+        found = faults.Watch()
+        faults.watch(channel, "", "me", 0.5, found)
+    signals = found.signals
     assert len(signals) == faults.MAX_SIGNALS
     names = [int(signal["faults"][0]["node_name"]) for signal in signals]
     assert names[:-1] == list(range(faults.MAX_SIGNALS - 1)) and names[-1] > faults.MAX_SIGNALS

@@ -6,13 +6,16 @@ import socket
 import threading
 from pathlib import Path
 
+import grpc
 import pytest
+from ansible_collections.hccn.cluster.plugins.module_utils._clusterd import grpc_channel
 from ansible_collections.hccn.cluster.plugins.module_utils._clusterd.grpc_channel import Channel, Server, _options
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import HccnError, InputError
 
 from tests.integration.clusterd.certificates import Authority
 from tests.integration.clusterd.conftest import Start
 from tests.lib.ports import free_port
+from tests.simulator.clusterd_sim.profiles import PROFILES
 from tests.simulator.clusterd_sim.server import ClusterD, Tls
 from tests.simulator.clusterd_sim.world import Job, Limits, Times, World
 
@@ -107,9 +110,26 @@ def test_default_port() -> None:
         "clusterd-grpc-svc.mindx-dl:8899", "10.0.0.1:9500", "[fd00::1]:8899", "[fd00::1]:9500", "[fd00::1]:8899"]
 
 
-def test_keepalive_is_slower_than_the_limit_of_the_server() -> None:
+@pytest.mark.parametrize("version", ["v7.1.RC1", "v7.3.0", "v26.0.1", "master"])
+def test_pings_are_rare_enough_for_every_version(clusterd: Start, monkeypatch: pytest.MonkeyPatch, version: str) -> None:
+    """A silent stream lives, with the times of client and server shortened by the same factor. The pings of an impatient client end it before 26.0."""
+    factor = 150  # the library pings every second at most
+    one = clusterd(World(version=version, limits=Limits(ping_ms=PROFILES[version].ping_ms // factor)))
+
+    def ended(keepalive_ms: int) -> str:
+        monkeypatch.setattr(grpc_channel, "KEEPALIVE_MS", keepalive_ms)
+        with Channel(Server(one.address), 10) as channel:
+            channel.call("config", "Register", CLIENT)
+            with pytest.raises(HccnError) as caught:
+                list(channel.stream("config", "SubscribeRankTable", CLIENT, 8))
+        return caught.value.code
+
+    assert ended(grpc_channel.KEEPALIVE_MS // factor) == "deadline"
+    assert ended(30_000 // factor) == ("too_many_pings" if version.startswith("v7") else "deadline")
+
+
+def test_limits_of_messages() -> None:
     options = dict(_options(Server("x")))
-    assert options["grpc.keepalive_time_ms"] == 30000  # ClusterD ends connections with less than 3000
     assert (options["grpc.max_receive_message_length"], options["grpc.max_send_message_length"]) == (8 << 20, 4 << 20)
 
 
@@ -153,3 +173,17 @@ def test_an_older_server(clusterd: Start) -> None:
     with Channel(Server(one.address), 10) as channel, pytest.raises(HccnError, match="does not implement /Recover/SwitchNicTrack") as caught:
         channel.call("recover", "SwitchNicTrack", {"jobID": "j"})
     assert caught.value.code == "not_implemented"
+
+
+@pytest.mark.parametrize(("status", "text", "code"), [
+    ("INTERNAL", "RST_STREAM (Received RST_STREAM with error code 2)", "stream_reset"),
+    ("UNKNOWN", "Stream removed (Data frame with END_STREAM flag received)", "stream_reset"),
+    ("UNAVAILABLE", "Received http2 header with status: 504", "proxy_timeout"), ("UNAVAILABLE", "Received http2 header with status: 502", "server_unreachable"),
+    ("INTERNAL", "Received http2 header with status: 400", "client_certificate"), ("PERMISSION_DENIED", "Received http2 header with status: 403", "forbidden"),
+    ("UNAUTHENTICATED", "Received http2 header with status: 401", "forbidden"), ("INTERNAL", "something else", "grpc_internal"),
+    ("UNAVAILABLE", "Stream removed (Socket closed (GOAWAY received; Error code: 11; Debug Text: too_many_pings))", "too_many_pings"),
+    ("RESOURCE_EXHAUSTED", "grpc: received message larger than max (5242888 vs. 4194304)", "too_large"),
+    ("UNKNOWN", "rate limited, there is too many requests, please retry later", "rate_limited"),
+])
+def test_errors_by_status_and_text(status: str, text: str, code: str) -> None:
+    assert grpc_channel._error_of_status(grpc.StatusCode[status], text, "/x/Y", Server("127.0.0.1:1"), 5).code == code

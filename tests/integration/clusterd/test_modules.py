@@ -23,8 +23,9 @@ PREFIX = "hccn.cluster."
 def rings(name: str, number: int) -> dict[str, Any]:
     device = {"device_id": "0", "device_ip": f"192.168.{number}.1", "rank_id": "0"}
     table = {"status": "completed", "server_count": "1", "version": "1.0",
-             "server_list": [{"server_id": f"192.0.2.{number}", "container_ip": f"10.1.0.{number}", "device": [device]}]}
-    return {"metadata": {"name": f"rings-config-{name}", "namespace": "mindie", "labels": {"jobID": "mindie-1", "grt-group/deploy-server": "0"}},
+             "server_list": [{"server_id": f"192.0.2.{number}", "host_ip": f"192.0.2.{number}", "container_ip": f"10.1.0.{number}", "device": [device]}]}
+    return {"metadata": {"name": f"rings-config-{name}", "namespace": "mindie", "labels": {
+        "jobID": "mindie-1", "mx-consumer-cim": "true", "grt-group/deploy-server": "0"}},
             "data": {"hccl.json": json.dumps(table)}}
 
 
@@ -36,8 +37,9 @@ def pod(name: str, app: str, number: int) -> dict[str, Any]:
 SUMMARY = {"metadata": {"name": "job-summary-a", "namespace": "train", "labels": {"outside-job-info": "true"}}, "data": {
     "job_id": "uid-a", "job_name": "a", "job_status": "running", "framework": "pytorch", "operator": "add", "cm_index": "0", "total": "1",
     "hccl.json": json.dumps({"server_list": [{"server_id": "192.0.2.1", "server_name": "node-1", "device": [{"device_id": "0"}, {"device_id": "8"}]}]})}}
+TRAINER = {"metadata": {"name": "a-0", "namespace": "train", "labels": {}, "ownerReferences": [{"uid": "uid-a", "controller": True}]}}
 OBJECTS = {"configmaps": [rings("a", 1), rings("b", 2), SUMMARY], "podgroups": [],
-           "pods": [pod("c", "mindie-ms-coordinator", 3), pod("d", "mindie-ms-controller", 3)]}
+           "pods": [pod("c", "mindie-ms-coordinator", 3), pod("d", "mindie-ms-controller", 3), pod("e", "mindie-ms-server", 1), TRAINER]}
 LEAF = [{"leaf": "leaf-1", "qdds": [{"qdd": "QDD8", "backup": "QDD7", "ports": {"A": 0, "B": 8}}]}]
 
 
@@ -47,7 +49,7 @@ def test_all_modules(tmp_path: Path, clusterd: Start) -> None:
     table = {"version": "1.0", "status": "completed", "server_group_list": []}
     one = clusterd(World((Job("uid-a", {"node-1": ["0", "8"]}), Job("mindie-1", table=json.dumps(table))), Times(first_push=0.05, switch=0.05)))
     server = {"server": one.address, "timeout": 10}
-    nics = {**server, **reached, "job_id": "uid-a", "direction": "failover", "nics": [{"node": "node-1", "qdd": "QDD8"}], "topology": LEAF}
+    nics = {**server, **reached, "job_id": "uid-a", "direction": "failover", "nics": [{"node": "node-1", "qdd": "QDD8"}], "topology": LEAF, "pause": 0}
     (tmp_path / "packages/mindx_elastic").mkdir(parents=True)
     (tmp_path / "packages/mindx_elastic/__init__.py").write_text("raise SystemExit\n__version__ = '7.0.RC1'\n")
     calls: dict[str, tuple[str, dict[str, Any]]] = {
@@ -58,8 +60,6 @@ def test_all_modules(tmp_path: Path, clusterd: Start) -> None:
         "silent": ("clusterd_rank_table_info", {**server, "source": "grpc", "job_id": "uid-a", "confirm": True, "wait": 1}),
         "jobs": ("clusterd_job_info", {**reached, "leaf": "leaf-1", "topology": LEAF}),
         "jobs_over_grpc": ("clusterd_job_info", {**server, "source": "grpc", "wait": 3}),
-        "faults": ("clusterd_fault_info", server),
-        "watch_without_confirm": ("clusterd_fault_info", {**server, "watch": 1}),
         "switch_without_confirm": ("clusterd_nic_switch", nics),
         "switch": ("clusterd_nic_switch", {**nics, "confirm": True}),
         "switch_of_nothing": ("clusterd_nic_switch", {**nics, "nics": [], "confirm": True}),
@@ -72,7 +72,7 @@ def test_all_modules(tmp_path: Path, clusterd: Start) -> None:
     api.close()
     assert code == 0, output
     assert {name: (kept[name]["failed"], kept[name]["changed"]) for name in calls if kept[name]["failed"] or kept[name]["changed"]} == {
-        "no_such_job": (True, False), "without_confirm": (True, False), "silent": (True, False), "watch_without_confirm": (True, False),
+        "no_such_job": (True, False), "without_confirm": (True, False), "silent": (True, False),
         "switch_without_confirm": (True, False), "switch": (False, True), "switch_of_nothing": (True, False), "written": (False, True)}
 
     assert [instance["config_map"] for instance in kept["from_config_maps"]["instances"]] == ["mindie/rings-config-a", "mindie/rings-config-b"]
@@ -80,8 +80,9 @@ def test_all_modules(tmp_path: Path, clusterd: Start) -> None:
     assert (kept["over_grpc"]["rank_table"], kept["over_grpc"]["received"], kept["over_grpc"]["preempted"]) == (table, 1, False)
     assert [kept[name]["error"]["code"] for name in ("no_such_job", "without_confirm", "silent")] == ["no_rank_table", "invalid_input", "silent"]
     assert [(job["job_id"], job["nics"]) for job in kept["jobs"]["jobs"]] == [("uid-a", [{"node": "node-1", "devices": [0, 8]}])]
-    assert [job["job_id"] for job in kept["jobs_over_grpc"]["jobs"]] == ["uid-a", "mindie-1"]
-    assert kept["faults"]["faults"] == []
+    assert [(job["job_id"], job["nodes"]) for job in kept["jobs_over_grpc"]["jobs"]] == [("uid-a", []), ("mindie-1", [])]
+    assert kept["jobs"]["jobs"][0]["stale"] is False
+    assert kept["from_config_maps"]["clusterd_version"] is None
     assert kept["agent"]["packages"] == [{"path": str(tmp_path / "packages/mindx_elastic"), "version": "7.0.RC1", "retired": True}]
     assert kept["explained"]["msg"][0] == kept["switch"]["code_explained"]
     assert [(entry["code"], entry["meaning"]) for entry in kept["explained"]["msg"]] == [(0, "accepted"), (403, "process-level recovery is off")]
@@ -94,6 +95,24 @@ def test_all_modules(tmp_path: Path, clusterd: Start) -> None:
         "process-level recovery of the job: no PodGroup belongs to uid-a"]
     assert one.paths().count("/Recover/SwitchNicTrack") == 1
     assert {request.split()[0] for request in api.requests} == {"GET"}
+
+
+def test_fault_module(tmp_path: Path, clusterd: Start) -> None:
+    server = {"server": clusterd(World((Job("uid-a"),))).address}
+    calls: dict[str, dict[str, Any]] = {
+        "queried": {**server, "timeout": 4}, "mistyped": {**server, "job_id": "mistyped"}, "chinese": {**server, "job_id": "作业作业作业作业"},
+        "unconfirmed": {**server, "watch": 1}, "watched": {**server, "watch": 1, "confirm": True}}
+    tasks = [once(name, PREFIX + "clusterd_fault_info", options) for name, options in calls.items()]
+    code, output, kept = play(tmp_path, {"n1": {}}, [*tasks, keep(tmp_path, *calls)])
+    assert code == 0, output
+    assert {name: kept[name]["failed"] for name in calls} == {
+        "queried": False, "mistyped": True, "chinese": True, "unconfirmed": True, "watched": False}
+    assert (kept["queried"]["faults"], kept["queried"]["info"]) == ([], "Succeed")
+    assert kept["queried"]["warnings"] == ["timeout is 4 s: ClusterD answers 10 queries of faults per second, and the others wait in a queue for up to 5 s. "
+                                           "Set timeout to 5 or more"]
+    assert kept["mistyped"]["error"]["code"] == "unknown_job"
+    assert kept["chinese"]["msg"].split(" (")[0] == "job_id: ClusterD accepts only ASCII characters without spaces, but 作业作业作业作业 contains 业 作"
+    assert (kept["watched"]["faults"], kept["watched"]["signals"], kept["watched"]["received"]) == ([], [], 0)
 
 
 @pytest.mark.parametrize(("package", "name"), [("grpc", "grpcio"), ("google.protobuf", "protobuf"), ("yaml", "PyYAML")])

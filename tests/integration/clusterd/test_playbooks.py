@@ -63,12 +63,12 @@ class Site(NamedTuple):
     def nic_switch(self, *arguments: str, **variables: Any) -> tuple[int, str]:
         common = {"hccn_clusterd": {"server": self.clusterd.address}, "nic_switch_job_id": "uid-a", "nic_switch_direction": "failover",
                   "nic_switch_topology": LEAF, "hccn_kubernetes": {"kubeconfig": self.api.kubeconfig()},
-                  "nic_switch_nics": [{"node": "node-1", "leaf": "leaf-1"}]}
+                  "nic_switch_nics": [{"node": "node-1", "leaf": "leaf-1"}], "nic_switch_pause_s": 1}
         return self.play("nic_switch", *arguments, **{**common, **variables})
 
     def upgrade(self, *arguments: str, **variables: Any) -> tuple[int, str]:
         common = {"hccn_clusterd": {"server": self.clusterd.address}, "switch_upgrade_leaf": "leaf-1", "switch_upgrade_topology": LEAF,
-                  "hccn_kubernetes": {"kubeconfig": self.api.kubeconfig()}, "switch_upgrade_confirm": True}
+                  "hccn_kubernetes": {"kubeconfig": self.api.kubeconfig()}, "switch_upgrade_confirm": True, "switch_upgrade_pause_s": 1}
         return self.play("switch_upgrade", *arguments, **{**common, **variables})
 
     @property

@@ -62,7 +62,8 @@ probed = called("-link", "-g")
 
 def _of_leaf(clusterd: ClusterD, api: Api, kept: Path) -> dict[str, Any]:
     return {"hccn_clusterd": {"server": clusterd.address}, "switch_upgrade_leaf": "leaf-1", "switch_upgrade_topology": LEAF,
-            "hccn_kubernetes": {"kubeconfig": api.kubeconfig()}, "switch_upgrade_confirm": True, "switch_upgrade_state_file": str(kept)}
+            "hccn_kubernetes": {"kubeconfig": api.kubeconfig()}, "switch_upgrade_confirm": True, "switch_upgrade_pause_s": 1,
+            "switch_upgrade_state_file": str(kept)}
 
 
 @contextmanager
@@ -71,7 +72,7 @@ def nic_switch(lab: Lab, folder: Path) -> Iterator[Stage]:
     with _services(folder) as (clusterd, api):
         variables: dict[str, Any] = {
             "nic_switch_job_id": "uid-b", "nic_switch_direction": "failover", "nic_switch_topology": LEAF,
-            "nic_switch_nics": [{"node": VICTIM, "leaf": "leaf-1"}], "nic_switch_confirm": True}
+            "nic_switch_nics": [{"node": VICTIM, "leaf": "leaf-1"}], "nic_switch_confirm": True, "nic_switch_pause_s": 1}
         variables |= _of_leaf(clusterd, api, folder / "other.json")
         yield Stage(variables, probed(lab), lambda name: states.network_and_tls(lab, name), lambda: {"switched": _requests(clusterd)},
                     lambda _play: _requests(clusterd) != "none")

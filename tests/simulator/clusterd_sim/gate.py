@@ -3,6 +3,7 @@ security guide."""
 
 from __future__ import annotations
 
+import contextlib
 import socket
 import struct
 import threading
@@ -21,6 +22,9 @@ class Gate:
     def __init__(self, port: int, together: int, of_one_address: int) -> None:
         self._behind, self._together, self._of_one = port, together, of_one_address
         self._open: Counter[str] = Counter()
+        self._sockets: set[socket.socket] = set()
+        self._flowing = threading.Event()
+        self._flowing.set()
         self._changed = threading.Condition()
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.port: int = self._listener.getsockname()[1]
@@ -29,6 +33,17 @@ class Gate:
     def close(self) -> None:
         self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
+
+    def freeze(self) -> None:
+        """Pass on nothing more from the server; what it sends is lost when the connections are cut."""
+        self._flowing.clear()
+
+    def cut(self) -> None:
+        """Close all connections; new ones pass again."""
+        for one in list(self._sockets):
+            with contextlib.suppress(OSError):
+                one.shutdown(socket.SHUT_RDWR)
+        self._flowing.set()
 
     def wait_until_free(self, seconds: float = 10) -> None:
         with self._changed:
@@ -51,19 +66,22 @@ class Gate:
 
     def _pass(self, client: socket.socket, address: str) -> None:
         with client, socket.create_connection(("127.0.0.1", self._behind)) as server:
-            back = threading.Thread(target=_copy, args=(server, client), daemon=True)
+            self._sockets |= {client, server}
+            back = threading.Thread(target=_copy, args=(server, client, self._flowing), daemon=True)
             back.start()
             _copy(client, server)
             back.join()
+            self._sockets -= {client, server}
         with self._changed:
             self._open[address] -= 1
             self._changed.notify_all()
 
 
-def _copy(source: socket.socket, target: socket.socket) -> None:
+def _copy(source: socket.socket, target: socket.socket, flowing: threading.Event | None = None) -> None:
     try:
         while data := source.recv(65536):
-            target.sendall(data)
+            if flowing is None or flowing.is_set():
+                target.sendall(data)
     except OSError:
         pass
     for one in (source, target):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -9,10 +10,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import grpc
+from google.protobuf.message import DecodeError
 
 from . import proto
 from .gate import Gate
-from .world import Bucket, Message, Refused, World
+from .limits import Bucket, Message, Refused
+from .world import World
 
 FORBIDDEN = frozenset(f"/Recover/{name}" for name in (
     "Init", "Register", "SubscribeProcessManageSignal", "ReportStopComplete", "ReportRecoverStrategy", "ReportRecoverStatus", "ReportProcessFault",
@@ -20,6 +23,8 @@ FORBIDDEN = frozenset(f"/Recover/{name}" for name in (
 """Services of the training process, which no other client may call."""
 
 FILES = ("config", "recover", "fault", "job")
+RACE_S = 0.05
+"""How long before the deadline of the client the server ends a stream, where it wins the race."""
 
 
 @dataclass(frozen=True)
@@ -67,24 +72,35 @@ class ClusterD(grpc.GenericRpcHandler):
         self.calls: list[tuple[str, Message]] = []
         self.came = threading.Condition()
         self._lacking = lacking
-        self._qps = Bucket(self.world.limits.unary)
+        world, profile = self.world, self.world.profile
+        self._qps = Bucket(world.limits.unary, profile.unary_refill if world.limits.unary and world.limits.unary >= 1000 else None)
         self._methods = {method.path: (name, method) for name in FILES for method in proto.load(name).methods.values()}
         self._served: dict[str, Callable[..., Any]] = {
             "/config.Config/Register": self.world.register,
             "/config.Config/SubscribeRankTable": self.world.rank_tables,
-            "/Recover/SwitchNicTrack": self.world.switch,
-            "/Recover/SubscribeSwitchNicSignal": self.world.switch_result,
-            "/fault.Fault/Register": self.world.fault_register,
-            "/fault.Fault/GetFaultMsgSignal": self.world.fault_query,
-            "/fault.Fault/SubscribeFaultMsgSignal": self.world.fault_signals,
-            "/job.Job/Register": self.world.job_register,
-            "/job.Job/SubscribeJobSummarySignalList": self.world.job_list,
+            "/Recover/SwitchNicTrack": world.switches.order,
+            "/Recover/SubscribeSwitchNicSignal": world.switches.result,
+            "/Recover/Init": world.switches.init,
+            "/Recover/Register": world.switches.register,
+            "/Recover/SubscribeNotifySwitch": world.switches.notifications,
+            "/Recover/ReportStopComplete": world.switches.report("ReportStopComplete"),
+            "/Recover/ReportRecoverStatus": world.switches.report("ReportRecoverStatus"),
+            "/Recover/ReplySwitchNicResult": world.switches.reply,
+            "/fault.Fault/Register": world.faults.register,
+            "/fault.Fault/GetFaultMsgSignal": world.faults.query,
+            "/fault.Fault/SubscribeFaultMsgSignal": world.faults.signals,
+            "/job.Job/Register": world.summaries.register,
+            "/job.Job/SubscribeJobSummarySignal": world.summaries.signals,
+            "/job.Job/SubscribeJobSummarySignalList": world.summaries.lists,
         }
         # The settings for pings, streams and bytes of ClusterD's main.go. The two strikes are those of Go's server.
-        limits = self.world.limits
-        self._server = grpc.server(ThreadPoolExecutor(32), (self,), options=[
-            ("grpc.http2.min_ping_interval_without_data_ms", limits.ping_ms), ("grpc.http2.max_ping_strikes", 2), ("grpc.keepalive_permit_without_calls", 1),
-            ("grpc.max_concurrent_streams", limits.streams), ("grpc.max_receive_message_length", limits.receive),
+        limits = world.limits
+        ping_ms = profile.ping_ms if limits.ping_ms is None else limits.ping_ms
+        if not profile.job_list:
+            self._lacking |= {"/job.Job/SubscribeJobSummarySignalList"}
+        self._server = grpc.server(ThreadPoolExecutor(160), (self,), options=[
+            ("grpc.http2.min_ping_interval_without_data_ms", ping_ms), ("grpc.http2.max_ping_strikes", 2), ("grpc.keepalive_permit_without_calls", 1),
+            ("grpc.max_concurrent_streams", limits.streams), ("grpc.max_receive_message_length", 64 << 20),
             ("grpc.max_send_message_length", 64 << 20), ("grpc.so_reuseport", 0)])
         if tls is None:
             self.port = self._server.add_insecure_port("127.0.0.1:0")
@@ -122,43 +138,65 @@ class ClusterD(grpc.GenericRpcHandler):
             if not self.came.wait_for(lambda: self.paths().count(path) >= count, seconds):
                 raise TimeoutError(f"{path}: {self.paths().count(path)} of {count} calls came")
 
-    def service(self, details: grpc.HandlerCallDetails) -> grpc.RpcMethodHandler | None:
-        known = self._methods.get(details.method)
-        if known is None:
-            self._note(details.method, {})
-            return None
+    def service(self, details: grpc.HandlerCallDetails) -> grpc.RpcMethodHandler:
+        path = details.method
+        known = self._methods.get(path)
+        if known is None or path not in self._served or path in self._lacking:
+            return grpc.unary_stream_rpc_method_handler(functools.partial(self._unimplemented, path))
         name, method = known
-
-        def decode(data: bytes) -> Message:
-            return as_dict(name, method.request.FromString(data))
 
         def encode(values: Message) -> bytes:
             return fill(method.response(), values).SerializeToString()
 
-        def answer(request: Message, context: grpc.ServicerContext) -> Message:
-            with self._refusing(method.path, request, context):
+        def answer(data: bytes, context: grpc.ServicerContext) -> bytes:
+            request = self._decoded(name, method, data, context)
+            with _Refusing(context):
                 if not self._qps.take():
-                    raise Refused(f"qps exceeded, method={method.path}")
-                return self._served[method.path](request)
+                    raise Refused(f"qps exceeded, method={path}")
+                return self._sent(encode(self._served[path](request)), context)
 
-        def stream(request: Message, context: grpc.ServicerContext) -> Iterator[Message]:
-            with self._refusing(method.path, request, context):
-                yield from self._served[method.path](request, context.is_active)
+        def stream(data: bytes, context: grpc.ServicerContext) -> Iterator[bytes]:
+            request = self._decoded(name, method, data, context)
+            with _Refusing(context):
+                for values in self._served[path](request, functools.partial(self._goes_on, context)):
+                    yield self._sent(encode(values), context)
 
-        if method.streams:
-            return grpc.unary_stream_rpc_method_handler(stream, decode, encode)
-        return grpc.unary_unary_rpc_method_handler(answer, decode, encode)
+        return grpc.unary_stream_rpc_method_handler(stream) if method.streams else grpc.unary_unary_rpc_method_handler(answer)
+
+    def _goes_on(self, context: grpc.ServicerContext) -> bool:
+        """Return False if the client has gone, or if the server notices its deadline first and ends the stream without an error."""
+        left = context.time_remaining() if self.world.times.ok_at_deadline else None
+        return context.is_active() and (left is None or left > RACE_S)
+
+    def _decoded(self, name: str, method: proto.Method, data: bytes, context: grpc.ServicerContext) -> Message:
+        """Return the request, or end the call as a Go server does."""
+        limit = self.world.limits.receive
+        if len(data) > limit:
+            context.abort(grpc.StatusCode.RESOURCE_EXHAUSTED, f"grpc: received message larger than max ({len(data)} vs. {limit})")
+        try:
+            request = as_dict(name, method.request.FromString(data))
+        except DecodeError:
+            context.abort(grpc.StatusCode.INTERNAL, "grpc: error unmarshalling request: string field contains invalid UTF-8")
+        self._note(method.path, request)
+        return request
+
+    def _sent(self, data: bytes, context: grpc.ServicerContext) -> bytes:
+        limit = self.world.limits.send
+        if limit is not None and len(data) > limit:
+            context.abort(grpc.StatusCode.RESOURCE_EXHAUSTED, f"trying to send message larger than max ({len(data)} vs. {limit})")
+        return data
+
+    def _unimplemented(self, path: str, _data: bytes, context: grpc.ServicerContext) -> Iterator[bytes]:
+        self._note(path, {})
+        service, method = path.lstrip("/").rsplit("/", 1)
+        services = {known.lstrip("/").rsplit("/", 1)[0] for known in self._methods}
+        context.abort(grpc.StatusCode.UNIMPLEMENTED, f"unknown method {method} for service {service}" if service in services else f"unknown service {service}")
+        yield b""
 
     def _note(self, path: str, request: Message) -> None:
         with self.came:
             self.calls.append((path, request))
             self.came.notify_all()
-
-    def _refusing(self, path: str, request: Message, context: grpc.ServicerContext) -> _Refusing:
-        self._note(path, request)
-        if path not in self._served or path in self._lacking:
-            context.abort(grpc.StatusCode.UNIMPLEMENTED, f"unknown method {path.rsplit('/', 1)[1]}")
-        return _Refusing(context)
 
 
 class _Refusing:

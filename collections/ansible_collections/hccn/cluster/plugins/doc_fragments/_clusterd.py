@@ -46,7 +46,11 @@ requirements:
   - PyYAML, to read a kubeconfig
 notes:
   - Run the module on the controller, with C(delegate_to=localhost) and the interpreter of the playbook, or on any host that can reach ClusterD.
-  - Tested with a simulator that was written from the sources of ClusterD. Not tested with a real ClusterD yet.
+  - Tested with exchanges that were recorded with the unmodified ClusterD 7.1.RC1, 7.2.RC1, 7.3.0 and 26.0.1 and a development version of August 2026, with a
+    real Kubernetes API and the nginx of the security guide, all on one machine. Not tested with real training or NPUs, nor over a network other than the
+    loopback.
+  - The nginx before ClusterD needs C(grpc_read_timeout 900s). The C(proxy_read_timeout) of the security guide has no effect on gRPC. After the default of 60 s
+    without a message, the nginx ends a stream, which the modules then open again.
 """
 
     KUBERNETES = r"""

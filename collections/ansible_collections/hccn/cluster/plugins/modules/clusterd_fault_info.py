@@ -15,9 +15,12 @@ author:
   - The hccn.cluster authors (@hccn-cluster)
 description:
   - Queries once which nodes and devices of the cluster or of a job have faults. The query does not affect other clients.
-  - With O(watch), the module subscribes for this time instead, and returns every signal that differs from the previous one. Older versions of ClusterD have one
-    subscriber for each job, regardless of its role, and end the stream of the present subscriber. So this needs O(confirm).
-  - ClusterD answers 10 such queries per second for all clients together.
+  - With O(watch), the module subscribes for this time instead, and returns every signal that differs from the previous one of its job. A lost stream is opened
+    again. ClusterD has one subscriber for each job and role, and ends the stream of the present subscriber; version 7.1 has one for each job, regardless of its
+    role. So this needs O(confirm).
+  - Each signal has the whole state of one job. A watch of the whole cluster receives one signal for each job with a fault, and none for a node without a job.
+    It needs ClusterD 7.2; version 7.1 refuses it.
+  - ClusterD answers 10 queries per second for all clients together. 50 more wait in a queue for up to 5 s, and others are refused.
 extends_documentation_fragment:
   - hccn.cluster._clusterd
   - hccn.cluster._attributes
@@ -27,12 +30,15 @@ options:
     required: true
   job_id:
     description:
-      - UID of the Kubernetes object of the job, 8 to 128 characters. If empty, the faults of the whole cluster are queried.
+      - UID of the Kubernetes object of the job, 8 to 128 ASCII characters. If empty, the faults of the whole cluster are queried.
+      - The id of a MindIE job, which is the label C(jobID) of its pods, is accepted with O(watch) only, and with their label C(app) as O(role).
+      - An id that ClusterD does not know is an error, with the code C(unknown_job).
     type: str
     default: ""
   role:
     description:
       - Role with which this client identifies itself to ClusterD.
+      - For a MindIE job, V(mindie-ms-server), V(mindie-ms-controller) or V(mindie-ms-coordinator).
     type: str
     default: hccn.cluster
   watch:
@@ -62,7 +68,9 @@ EXAMPLES = r"""
 
 RETURN = r"""
 faults:
-  description: The faults by node. Keys are those of the messages of ClusterD in snake case. With O(watch), these are the faults of the last signal.
+  description:
+    - The faults by node. Keys are those of the messages of ClusterD in snake case. With O(watch), these are the faults of the last signal of each job, so a
+      node may occur once for each of its jobs.
   returned: always
   type: list
   elements: dict
@@ -82,6 +90,11 @@ faults:
       description: V(Healthy), V(SubHealthy) or V(UnHealthy).
       type: str
       sample: UnHealthy
+    job_id:
+      description: The job of the signal.
+      returned: with O(watch)
+      type: str
+      sample: 0d3c2b1a-1111-4222-8333-444455556666
     devices:
       description:
         - The devices with faults, with C(device_id), C(device_type), C(fault_codes), C(fault_level), C(fault_levels), C(fault_type), C(fault_reason) and
@@ -92,11 +105,23 @@ faults:
         - {device_id: "3", device_type: NPU, fault_codes: ["81078603"], fault_level: UnHealthy, fault_levels: [], fault_type: [], fault_reason: [],
            switch_fault_infos: []}
 signals:
-  description: The signals in the order in which they were received, each with C(signal_type) and C(faults).
+  description:
+    - At most 100 signals in the order in which they were received, without those that repeat the previous one of their job. Each has C(job_id), C(signal_type)
+      (V(fault) or V(normal)) and C(faults). They are also returned if the watch ended early.
   returned: with O(watch)
   type: list
   elements: dict
   sample: []
+received:
+  description: Number of received signals.
+  returned: with O(watch)
+  type: int
+  sample: 3
+info:
+  description: Text that ClusterD returned with the faults.
+  returned: without O(watch)
+  type: str
+  sample: all info returned
 error:
   description: The error, with C(code), C(message) and C(hint).
   returned: on failure
@@ -127,6 +152,8 @@ def main() -> None:
         result = faults.read(module.params)
     except HccnError as error:
         module.fail_json(msg=error.sentence(), error=error.as_dict())
+    for text in result.pop("warnings", ()):
+        module.warn(text)
     module.exit_json(changed=False, **result)
 
 

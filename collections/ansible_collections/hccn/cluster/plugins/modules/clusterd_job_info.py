@@ -17,6 +17,8 @@ description:
   - Lists the jobs with their state, their nodes and the NPUs on each node. By default the module reads the ConfigMaps C(job-summary-*) that ClusterD writes.
     With O(source=grpc), it reads the jobs from ClusterD, which must be 26.0 or newer.
   - With O(leaf), it returns the running jobs that have NPUs on that leaf switch, with these NPUs.
+  - A job that is deleted while ClusterD does not run keeps a ConfigMap with the status V(running). With O(source=configmap), the module therefore looks for the
+    PodGroup or a pod of each running job, see RV(jobs[].stale).
   - ClusterD accepts 20 subscriptions for each role, and 20 new ones per second. A subscription of this module ends when all jobs were received.
 extends_documentation_fragment:
   - hccn.cluster._clusterd
@@ -101,17 +103,24 @@ jobs:
       type: str
       sample: pytorch
     deleted:
-      description: Whether the job was deleted.
+      description: Whether the job was deleted. With O(source=grpc), ClusterD does not report deleted jobs.
       type: bool
       sample: false
     nodes:
       description:
-        - The nodes, with C(node) (the name in Kubernetes), C(address) and C(devices). V(null) if they are unknown, since the job has no rank table yet, or more
-          than 40000 NPUs.
+        - The nodes, with C(node) (the name in Kubernetes), C(address) and C(devices). Empty for a job without NPUs, such as a coordinator of MindIE. V(null) if
+          they are unknown, since the job has no rank table yet, or more than 40000 NPUs.
       type: list
       elements: dict
       sample:
         - {node: node-1, address: 192.0.2.1, devices: [0, 8]}
+    stale:
+      description:
+        - Whether the job is V(running) in its ConfigMap, but has neither a PodGroup nor a pod. V(null) if the account may list neither. Stale jobs are not
+          returned with O(leaf).
+      returned: with O(source=configmap)
+      type: bool
+      sample: false
     nics:
       description: With O(leaf), the NPUs of the job on the leaf, in the form of O(hccn.cluster.clusterd_nic_switch#module:nics).
       type: list

@@ -103,10 +103,19 @@ options:
     type: str
   wait:
     description:
-      - Seconds to wait for the result. ClusterD itself gives up after 900.
+      - Seconds to wait for the result. ClusterD itself gives up after 900. If a proxy or the network loses the stream of the result, it is opened again
+        until this time is over.
     type: int
     default: 930
+  pause:
+    description:
+      - Seconds to wait after a switch was sent, before the module returns. ClusterD resets the state of a job some seconds after the result, and TaskD waits up
+        to 10 s before it connects again. The result of a switch of the same job that begins earlier may be lost.
+      - Set it to V(0) only if the next switch is of another job.
+    type: int
+    default: 10
 notes:
+  - ClusterD keeps a result only while the switch runs. A result that is sent into a broken connection is lost, and RV(status) is then V(unknown).
   - The module only calls C(SwitchNicTrack) and C(SubscribeSwitchNicSignal), and no method for the training process.
   - The specs of the job's pods are searched for C(TASKD_PROCESS_ENABLE), C(PROCESS_RECOVER), the settings that start MindIO (C(MS_ENABLE_TFT),
     C(HIGH_AVAILABILITY), C(--enable-high-availability)), and the port of TaskD. A spec with C(TASKD_PROCESS_ENABLE=off) or C(PROCESS_RECOVER=off) prevents the
@@ -165,6 +174,7 @@ request:
 status:
   description:
     - V(finished) if all NPUs were switched and training continues, V(failed) if the switch failed, V(refused) if ClusterD refused it and nothing was switched.
+      V(not_sent) if the request did not reach ClusterD, for example since a proxy turned it away.
     - V(unknown) if the switch was started, or may have been started, and its result is unknown. V(stopped) if a precondition is not met. V(foreseen) in check
       mode.
   returned: if the options are valid
@@ -186,7 +196,8 @@ info:
   type: str
   sample: switching operation was successfully distributed
 result:
-  description: Text of the result from ClusterD. Only V(switch nic finish) is a success. Empty if no result was received.
+  description:
+    - Text of the result from ClusterD. Only V(switch nic finish) is a success. Empty if no result was received, which is neither a success nor a failure.
   returned: if ClusterD answered
   type: str
   sample: switch nic finish
@@ -212,7 +223,7 @@ problems:
        hint: "repair the link, or exclude this NPU"}
 error:
   description: The error, with C(code), C(message) and C(hint).
-  returned: if options are invalid or ClusterD could not be reached
+  returned: if options are invalid or the request did not reach ClusterD
   type: dict
   sample: {code: server_unreachable, message: "ClusterD at 192.0.2.5:8899 cannot be reached", hint: check that ClusterD runs at this address}
 """
@@ -241,6 +252,7 @@ def main() -> None:
             nodes={"type": "dict", "default": {}},
             products={"type": "dict", "default": {}},
             wait={"type": "int", "default": 930},
+            pause={"type": "int", "default": 10},
             **options.kubernetes_options()
         ),
         supports_check_mode=True,

@@ -16,7 +16,8 @@ author:
 description:
   - Reads the rank table that Ascend Operator wrote for a job, or the global rank table of all instances of a MindIE job, and checks it with the rules of its
     O(readers).
-  - By default the module reads the ConfigMaps C(rings-config-*) and assembles the global table as ClusterD does. This does not affect other clients.
+  - By default the module reads the ConfigMaps C(rings-config-*) and assembles the global table as ClusterD does. This does not affect other clients. If
+    ClusterD sends no table, there is no RV(rank_table), and RV(problems) has the reasons.
   - With O(source=grpc), it reads the table from ClusterD. ClusterD has one subscriber for each job. Registering ends the stream of the present subscriber
     without an error, which is usually the controller of the job. So O(confirm) is needed.
 extends_documentation_fragment:
@@ -45,6 +46,13 @@ options:
     description:
       - Name of any other job. Its table is in the ConfigMap C(rings-config-NAME).
     type: str
+  clusterd_version:
+    description:
+      - Version of ClusterD whose global table is assembled, such as V(7.1.RC1), V(7.3.0), V(26.0.1) or V(master), with O(source=configmap).
+      - From 7.3.0 on, ClusterD replaces C(server_id) by C(host_ip) of the ConfigMap, in C(super_pod_list) too. Older versions copy it.
+      - By default this is the tag of the image of the pods with the label C(app=clusterd) in the namespace C(mindx-dl). If that is not visible and the versions
+        have different tables, the table is that of 7.3.0 and newer, with a warning in RV(problems).
+    type: str
   namespace:
     description:
       - Namespace of the job. By default the namespace of the context.
@@ -57,7 +65,7 @@ options:
   wait:
     description:
       - Seconds to wait for the first table of ClusterD, which is sent after 2 s at the earliest. For a job without a complete table, ClusterD never sends a
-        message.
+        message. If a proxy or the network loses the stream, the module registers and subscribes again until this time is over.
     type: int
     default: 60
   settle:
@@ -134,6 +142,11 @@ rank_table:
   returned: if there is a table
   type: dict
   sample: {version: "1.0", status: completed, server_group_list: []}
+clusterd_version:
+  description: The version of ClusterD, V(null) if it is unknown.
+  returned: with O(source=configmap) and O(job_id)
+  type: str
+  sample: v7.3.0
 instances:
   description: The ConfigMaps of the job, by name.
   returned: with O(source=configmap)
@@ -200,6 +213,7 @@ def main() -> None:
             source={"type": "str", "choices": ["configmap", "grpc"], "default": "configmap"},
             job_id={"type": "str"},
             job_name={"type": "str"},
+            clusterd_version={"type": "str"},
             confirm={"type": "bool", "default": False},
             wait={"type": "int", "default": 60},
             settle={"type": "int", "default": 0},

@@ -23,6 +23,8 @@ from .._core.untrusted_text import json_object
 from .._core.words import beginning
 from . import kube_access
 
+POD_GROUPS = "scheduling.volcano.sh/v1beta1"
+"""The group of PodGroups, which ClusterD takes for jobs."""
 MESSAGE_LIMIT = 200
 """Characters of the message of a refusal."""
 PAGE = 500

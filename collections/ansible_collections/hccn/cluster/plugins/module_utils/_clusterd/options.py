@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import Any, Dict, List, Mapping, Optional, Tuple
 
+from .._core.errors import InputError
+from .._core.words import printable
 from . import grpc_channel, kube, kube_access, wire
 
 
@@ -21,6 +23,14 @@ def server_options(required: bool = False) -> Dict[str, Any]:
         "tls": {"type": "bool", "default": False},
         "timeout": {"type": "int", "default": 30},
     }
+
+
+def check_job_id(job_id: str) -> None:
+    """Raise InputError for an id that ClusterD refuses or has no job for: the ids of jobs are UIDs or labels of Kubernetes, which are ASCII."""
+    foreign = sorted({character for character in job_id if not "!" <= character <= "~"})
+    if foreign:
+        raise InputError("job_id: ClusterD accepts only ASCII characters without spaces, but %s contains %s" % (
+            printable(job_id), printable(" ".join(foreign))), "the id of a job is the UID of its Kubernetes object, or the label jobID of a MindIE job")
 
 
 def kubernetes_options() -> Dict[str, Any]:

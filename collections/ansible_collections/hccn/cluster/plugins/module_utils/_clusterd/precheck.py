@@ -18,7 +18,6 @@ from . import kube, pod_specs
 from .leaf_topology import Nics
 from .pod_specs import Pod
 
-POD_GROUPS = "scheduling.volcano.sh/v1beta1"
 RECOVERY_LABEL, RECOVERY_ON = "process-recover-enable", "on"
 RUNNING = "Running"
 
@@ -207,7 +206,7 @@ def job(make_api: Any, namespace: str, job_id: str) -> Prechecks:
     """Check the PodGroup and the pods of the job. Without a namespace, the pods are searched in that of the PodGroup, since a cluster may have very many."""
     try:
         api = make_api()
-        group = next((item for item in api.items(POD_GROUPS, "podgroups", namespace) if _of_job(item, job_id)), None)
+        group = next((item for item in api.items(kube.POD_GROUPS, "podgroups", namespace) if _of_job(item, job_id)), None)
     except HccnError as error:
         return _unchecked(_OF_GROUP + _OF_PODS, error.message)
     if group is None:

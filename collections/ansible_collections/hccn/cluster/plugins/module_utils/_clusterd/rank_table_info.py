@@ -10,7 +10,7 @@ from typing import Any, Dict, List, Mapping
 from .._core.errors import InputError
 from .._core.problems import Problem, as_dicts, fails
 from .._rank_table import checks
-from . import options, rank_table_config_maps, rank_table_stream
+from . import options, rank_table_config_maps, rank_table_stream, server_version
 from .grpc_channel import Channel
 
 GLOBAL_READER, JOB_READER = "mindie_motor", "hccl"
@@ -26,14 +26,19 @@ def _checked(table: Mapping[str, Any], params: Mapping[str, Any]) -> List[Proble
 
 def _from_config_maps(params: Mapping[str, Any]) -> Dict[str, Any]:
     api = options.api_of(params)
-    namespace = params["namespace"] or api.namespace
+    namespace, version = params["namespace"] or api.namespace, params["clusterd_version"]
+    if version:
+        server_version.parse(version)
     found = rank_table_config_maps.instances(api, namespace, params["job_id"] or "", params["job_name"] or "")
-    problems: List[Problem] = []
-    if params["job_id"]:
-        table, problems = rank_table_config_maps.global_of(api, namespace, params["job_id"], found)
-    else:
+    listed = [one.as_dict() for one in found]
+    if not params["job_id"]:
         table = rank_table_config_maps.single_of(found)
-    return {"rank_table": table, "instances": [one.as_dict() for one in found], "problems": problems + _checked(table, params)}
+        return {"rank_table": table, "instances": listed, "problems": _checked(table, params)}
+    built = rank_table_config_maps.global_of(api, namespace, params["job_id"], found, version)
+    result: Dict[str, Any] = {"instances": listed, "clusterd_version": built.version, "problems": list(built.problems)}
+    if built.table is not None:
+        result.update(rank_table=built.table, problems=built.problems + _checked(built.table, params))
+    return result
 
 
 def _over_grpc(params: Mapping[str, Any], check_mode: bool) -> Dict[str, Any]:
@@ -53,6 +58,8 @@ def _over_grpc(params: Mapping[str, Any], check_mode: bool) -> Dict[str, Any]:
 
 def read(params: Mapping[str, Any], check_mode: bool) -> Dict[str, Any]:
     """Return the values of clusterd_rank_table_info, with ``failed`` and ``msg`` according to ``fail_on``. Raises HccnError."""
+    if params["job_id"]:
+        options.check_job_id(params["job_id"])
     result = _over_grpc(params, check_mode) if params["source"] == "grpc" else _from_config_maps(params)
     problems: List[Problem] = result["problems"]
     if fails(problems, params["fail_on"]):

@@ -19,6 +19,7 @@ from .._core.errors import HccnError, ParseError
 from .._rank_table import document, global_table
 from . import server_codes
 from .grpc_channel import Channel
+from .subscription import Subscription
 
 MAX_MESSAGES = 100
 """Messages that are reported one by one; all are counted."""
@@ -56,8 +57,8 @@ def _summary(table: Mapping[str, Any], after: float, duplicate: bool) -> Dict[st
     return {"after_s": round(after, 1), "duplicate": duplicate, "groups": len(groups) if isinstance(groups, list) else 0, "servers": len(servers)}
 
 
-def _silent(job_id: str, seconds: float) -> HccnError:
-    return HccnError("silent", "ClusterD sent no rank table of job %s within %g s, and no reason" % (job_id, seconds),
+def _silent(job_id: str, seconds: float, losses: str) -> HccnError:
+    return HccnError("silent", "ClusterD sent no rank table of job %s within %g s, and no reason%s" % (job_id, seconds, losses),
                      "it sends none for an unknown job, a job that is not of MindIE, and a job without a complete instance, coordinator or controller: "
                      "use source configmap to see what is missing")
 
@@ -105,7 +106,7 @@ class _Listener:
                     timer.start()
         except HccnError as error:
             if error.code == "deadline" and self.table is None:
-                raise _silent(self._job_id, seconds) from None
+                raise _silent(self._job_id, seconds, stream.losses()) from None
             if error.code != "deadline":
                 raise
             return False
@@ -116,13 +117,20 @@ class _Listener:
 
 
 def subscribe(channel: Channel, job_id: str, role: str, seconds: float, settle: float) -> Received:
-    """Return the table of a job. ``settle`` seconds are spent listening after the first one, for instances that complete later. Raises HccnError."""
+    """Return the table of a job. ``settle`` seconds are spent listening after the first one, for instances that complete later. Raises HccnError.
+
+    If the connection or a proxy loses the stream, this registers and subscribes again, since ClusterD has forgotten the client.
+    """
     request = {"jobId": job_id, "role": role}
-    status = channel.call("config", "Register", request)
-    if status["code"] != server_codes.OK:
-        raise HccnError("refused", "ClusterD refuses the registration for job %s: %s" % (job_id, server_codes.describe(status["code"], status["info"])))
+
+    def register() -> None:
+        status = channel.call("config", "Register", request)
+        if status["code"] != server_codes.OK:
+            raise HccnError("refused", "ClusterD refuses the registration for job %s: %s" % (
+                job_id, server_codes.describe(status["code"], status["info"])))
+
     listener = _Listener(job_id, settle)
-    ended = listener.listen(channel.stream("config", "SubscribeRankTable", request, seconds), seconds)
+    ended = listener.listen(Subscription(channel, "config", "SubscribeRankTable", request, seconds, register), seconds)
     if listener.table is None:
         raise _preempted(job_id)
     return Received(listener.table, listener.messages, listener.received, ended)

@@ -121,7 +121,7 @@ def opened(run: Run, text: Any, resolution: str = "") -> Run:
 
 def planned(run: Run, jobs: Sequence[Mapping[str, Any]]) -> Run:
     """The jobs are known. Failover switches all jobs on the leaf that were not moved yet; switchback switches all moved jobs that still run."""
-    running = {job["job_id"]: job for job in jobs if job["status"] == "running" and not job["deleted"]}
+    running = {job["job_id"]: job for job in jobs if job["status"] == "running" and not job["deleted"] and not job.get("stale")}
     ended: list[Job] = []
     if run.direction == FAILOVER:
         chosen = [job for identifier, job in running.items() if identifier not in run.moved]
