@@ -9,6 +9,7 @@ import subprocess
 from pathlib import Path
 
 from tests.integration.clusterd.certificates import Authority
+from tests.lab.testbed import Unavailable, packages
 from tests.lib.ports import free_port
 from tests.lib.project import skip
 from tests.lib.waiting import until
@@ -41,15 +42,24 @@ LIMITS = "limit_req zone=requests burst=20 nodelay; limit_conn connections 20;"
 """The limits of the security guide, whose keys are the same for all clients."""
 
 
+def _binary() -> str:
+    """Return the path of nginx, installed if it is missing; skip the test if that is not possible."""
+    path = os.pathsep.join([os.environ.get("PATH", ""), packages.PATH])
+    if shutil.which("nginx", path=path) is None:
+        try:
+            packages.ensure({"nginx": "nginx-light"}, "a proxy before ClusterD")
+        except Unavailable as reason:
+            skip("nginx", str(reason))
+    return shutil.which("nginx", path=path) or skip("nginx")
+
+
 class Nginx:
     """``read_timeout_s``: grpc_read_timeout, whose default is 60 s. ``authority``: signs the certificate of the server and those of its clients.
     ``limited``: with the limits of the security guide."""
 
     def __init__(self, folder: Path, behind: int, read_timeout_s: int | None = None, authority: Authority | None = None, deny: bool = False,
                  limited: bool = False) -> None:
-        binary = shutil.which("nginx", path=os.environ.get("PATH", "") + ":/usr/sbin")
-        if binary is None:
-            skip("nginx")
+        binary = _binary()
         folder.mkdir(parents=True, exist_ok=True)
         folder.chmod(0o755)
         self.port = free_port()
