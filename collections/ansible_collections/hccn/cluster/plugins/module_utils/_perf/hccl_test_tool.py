@@ -20,6 +20,7 @@ from .._core.numbers import count_of, parse_size
 from .._core.words import beginning
 from .._device import busy
 from .._device.npu_smi import NpuSmi
+from .._device.software import CANN_HOMES
 from .collective_tool import CollectiveOptions, FinishedRun, Judged, Tool, check_numbers, check_reduction
 from .hccl_errors import find_errors
 from .tool_output import CONSEQUENCES, SEE_OUTPUT, incomplete, rounded, timed_out_error
@@ -269,8 +270,6 @@ def samples(report: HcclReport, operation: str, ranks: int, iterations: Optional
     return found
 
 
-CANN_HOMES = ("/usr/local/Ascend/cann", "/usr/local/Ascend/ascend-toolkit/latest")
-"""Installation folders according to the manual of CANN, newer ones first. $ASCEND_HOME_PATH takes precedence."""
 DRIVER_LIBRARIES = ("/usr/local/Ascend/driver/lib64/common", "/usr/local/Ascend/driver/lib64/driver")
 
 
