@@ -39,6 +39,7 @@ def rows(count: int, devices: int, seed: int, is_broken: bool = True) -> list[di
     noise = random.Random(seed)  # noqa: S311
     names = hosts(count)
     found = []
+    silent = (dead(count), lost(count), count - 9)
     for place, name in enumerate(names):
         for device in range(devices):
             values: list[float | None] = []
@@ -51,7 +52,8 @@ def rows(count: int, devices: int, seed: int, is_broken: bool = True) -> list[di
                 "schema": SCHEMA, "id": f"r/{name}/{device}", "kind": "matrix", "status": "ok", "operation": "write", "measure": "bandwidth",
                 "tool": {"name": "ib_write_bw", "version": "6.29"}, "source": {"host": name, "device": device}, "hosts": names,
                 "context": {"line_rate_gbit_s": 200, "leaf": f"leaf{place // OF_A_LEAF}", "product": "A3"},
-                "samples": [{"size_bytes": 65536, "bandwidth_gbit_s": values}], "failed": {"retry_exceeded": [dead(count)] if is_broken and place not in (dead(count), lost(count), count - 9) else []},
+                "samples": [{"size_bytes": 65536, "bandwidth_gbit_s": values}],
+                "failed": {"retry_exceeded": [dead(count)] if is_broken and place not in silent else []},
                 "started_at": f"2026-11-20T10:{16 + place % 8:02}:{place % 50 + 5:02}Z",
             })
     return found
@@ -78,7 +80,8 @@ def beside(count: int) -> list[dict[str, Any]]:
                    "failed": "NPU 0 failed with all of its partners",
                    "unreachable": "Ansible did not reach the host: Connection timed out"}.get(state, "")
         evidence = [f"{name} NPU 0 to {names[0]} NPU 0: 50.2 Gbit/s, normal is 195.9"] if state == "slow" else []
-        found.append({"schema": SCHEMA, "id": f"v/{name}", "kind": "verdict", "status": "ok" if state == "good" else "failed", "source": {"host": name}, "started_at": "2026-11-20T11:10:00Z",
+        found.append({"schema": SCHEMA, "id": f"v/{name}", "kind": "verdict", "status": "ok" if state == "good" else "failed", "source": {"host": name},
+                      "started_at": "2026-11-20T11:10:00Z",
                       "samples": [{"class": state, "message": message, "evidence": evidence}]})
         for device in range(2 if state != "unreachable" else 0):
             odd = place == SLOW and device == 0
@@ -111,7 +114,8 @@ def conclusion(count: int) -> list[dict[str, Any]]:
         made.finding("link_down", made.of_npus([(failed, 0)]), "the link is down", devices=[(failed, 0)],
                      next_step=f"On {failed}: hccn_tool -i 0 -optical -g",
                      evidence=[f"On {failed}: hccn_tool -i 0 -link -g says link status: DOWN", f"{failed} NPU 0 to {names[0]} NPU 0: failed"]),
-        made.finding("slow_npu", made.of_npus([(slow, 0)]), "it is slow with 3 of 3 proven-good partners: npu-node-001, npu-node-002, npu-node-009, 74 % below normal",
+        made.finding("slow_npu", made.of_npus([(slow, 0)]),
+                     "it is slow with 3 of 3 proven-good partners: npu-node-001, npu-node-002, npu-node-009, 74 % below normal",
                      devices=[(slow, 0)],
                      next_step=f"On {slow}: hccn_tool -i 0 -optical -g",
                      evidence=[f"{slow} NPU 0 to {names[0]} NPU 0: 50.2 Gbit/s, normal is 195.9",
@@ -164,7 +168,8 @@ def earlier_nights(count: int) -> list[nights.Night]:
 
 def page(count: int, devices: int = 1, with_history: bool = False, concluded: bool = False) -> model.Page:
     shown = run([plan(count, devices), *rows(count, devices, 1), *beside(count), *(conclusion(count) if concluded else [])])
-    return model.build(shown, "Fabric of cluster A", comparison=comparison(shown) if with_history else None, nights=earlier_nights(count) if with_history else ())
+    return model.build(shown, "Fabric of cluster A", comparison=comparison(shown) if with_history else None,
+                       nights=earlier_nights(count) if with_history else ())
 
 
 def write(path: Path, shown: model.Page, language: str = "en") -> Path:

@@ -50,8 +50,10 @@ def render(page: Page, language: str = "en", nav: Markup | None = None, meta: st
     # Notes do not need attention: such a page is one line, and the rest is folded.
     calm = page.state == "good" and not page.bad
     return _template().render(
-        page=page, language=language, listed=LISTED, most_findings=FINDINGS, cards_open=CARDS_OPEN, evidence_shown=EVIDENCE_SHOWN, longest=LONGEST, calm=calm,
-        least_runs=LEAST_RUNS, lowest_shown=LOWEST_SHOWN, changes_shown=CHANGES, least_percent=f"{LEAST_PERCENT:g}", plots=plotted, nav=nav or "", meta=meta,
+        page=page, language=language, listed=LISTED, most_findings=FINDINGS, cards_open=CARDS_OPEN, evidence_shown=EVIDENCE_SHOWN,
+        longest=LONGEST, calm=calm,
+        least_runs=LEAST_RUNS, lowest_shown=LOWEST_SHOWN, changes_shown=CHANGES, least_percent=f"{LEAST_PERCENT:g}", plots=plotted,
+        nav=nav or "", meta=meta,
         titles=_spans(lambda one: _title(page, one)), title_of=lambda one: _title(page, one),
         style=style() + Markup(_columns()),  # noqa: S704
         script=Markup(script), script_hash=_hash(script), data=_data(plotted))  # noqa: S704
@@ -73,7 +75,8 @@ def environment() -> jinja2.Environment:
     made = jinja2.Environment(loader=jinja2.FileSystemLoader(_HERE), autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     made.filters.update(bytes=bytes_text, value=rounded, unit=with_unit, percent=percent, duration=duration, moment=instant, c_key=lambda name: f"c_{name}")
     made.globals.update(
-        t=bilingual, headline=_headline, plain=plain, symbols=SYMBOLS, named=_of(group_text), metric=_of(metric_text), metric_in=_metric_in, trend_chart=_trend, size_chart=_sizes,
+        t=bilingual, headline=_headline, plain=plain, symbols=SYMBOLS, named=_of(group_text), metric=_of(metric_text),
+        metric_in=_metric_in, trend_chart=_trend, size_chart=_sizes,
         state_images=plots.STATE_IMAGES, cause=_by(translations.title), component=lambda one: _by(translations.component)(one.name),
         said=_by(translations.sentence), proof=_by(translations.evidence), next_step=_step, documentation=documentation, when=charts.when, counted=_counted,
         join=lambda *parts: Markup(" ").join(filter(None, parts)), sign=pictures.sign, span_sign=pictures.span_sign, topology_blocks=pictures.blocks,

@@ -23,8 +23,11 @@ Sample = tuple[Mapping[str, Any], float]
 
 
 def render(page: Page, comparison: BaselineComparison | None) -> str:
-    """Return the metrics in text format and base units (bytes, seconds, ratios), without timestamps, which the collector rejects."""
-    return "".join(line for family in _families(page, comparison) for line in family)
+    """Return the metrics in base units (bytes, seconds, ratios), without timestamps, which the collector rejects.
+
+    The text is valid in Prometheus' text format, to which the last line is a comment, and in OpenMetrics, which requires it.
+    """
+    return "".join(line for family in _families(page, comparison) for line in family) + "# EOF\n"
 
 
 def _families(page: Page, comparison: BaselineComparison | None) -> Iterator[list[str]]:

@@ -105,7 +105,9 @@ TEXTS: dict[str, tuple[str, str]] = {
     "uncertain": ("uncertain", "不确定"),
     "more_hosts": ("{count} more hosts are not shown here; see the history.", "另有 {count} 台主机未在此列出，详见历史记录。"),
     # the maps
-    "map_caption": ("{metric}. Rows are senders, columns receivers, sorted by leaf and name.", "{metric}。行为发送端，列为接收端；按 Leaf 交换机、名称排序。"),
+    "map_caption": (
+        "{metric}. Rows are senders, columns receivers, sorted by leaf and name.",
+        "{metric}。行为发送端，列为接收端；按 Leaf 交换机、名称排序。"),
     "map_worst": ("A cell shows the worst pair of NPUs of the two hosts.", "每格为两台主机间最差的一对 NPU。"),
     "rails_caption": ("Rows are NPUs, columns hosts. A cell is the median of all pairs of that NPU.", "行为 NPU，列为主机；每格为该 NPU 全部链路的中位数。"),
     "leaves_caption": (
@@ -210,12 +212,16 @@ TEXTS: dict[str, tuple[str, str]] = {
     "all_hosts": ("All hosts", "全部主机"),
     # pictures
     "topology": ("Topology", "拓扑"),
-    "topology_caption": ("A row is a host, a column an NPU (rail). The colour and the sign are the verdict.", "行为主机，列为 NPU（轨道）；颜色与符号表示判定结果。"),
+    "topology_caption": (
+        "A row is a host, a column an NPU (rail). The colour and the sign are the verdict.",
+        "行为主机，列为 NPU（轨道）；颜色与符号表示判定结果。"),
     "leaf_unknown": ("Leaf unknown", "Leaf 交换机未知"),
     "leaf_of": ("Leaf {name}", "Leaf {name}"),
     "timeline": ("Timeline of the run", "运行时间线"),
     "timeline_caption": ("A row is a host. Each column is {seconds} s.", "行为主机，每列为 {seconds} 秒。"),
-    "timeline_good": ("Only hosts that are not good and the first others are shown: {shown} of {count}.", "仅显示不正常的主机与其余的前几台：{count} 台中的 {shown} 台。"),
+    "timeline_good": (
+        "Only hosts that are not good and the first others are shown: {shown} of {count}.",
+        "仅显示不正常的主机与其余的前几台：{count} 台中的 {shown} 台。"),
     "probe": ("probe", "探测"),
     "measure": ("measure", "测量"),
     "wait": ("wait", "等待"),
@@ -238,7 +244,9 @@ TEXTS: dict[str, tuple[str, str]] = {
     "vanished": ("Vanished", "已消失"),
     "worse_values": ("Worse", "变差"),
     "better_values": ("Better", "变好"),
-    "no_changes": ("No finding appeared or vanished, and no median changed by more than {percent} %.", "没有出现或消失的问题，也没有中位数变化超过 {percent} %。"),
+    "no_changes": (
+        "No finding appeared or vanished, and no median changed by more than {percent} %.",
+        "没有出现或消失的问题，也没有中位数变化超过 {percent} %。"),
     "more_changes": ("{count} more", "另有 {count} 项"),
     # map controls
     "zoom": ("Zoom", "缩放"),

@@ -161,7 +161,8 @@ EVIDENCE: Mapping[str, str] = {
 }
 
 COMPONENTS: tuple[tuple[str, str], ...] = (
-    (r"cluster", "集群"), (r"run", "本次运行"), (r"path (?P<name>.+)", "路径 {name}"), (r"leaf (?P<name>.+)", "Leaf {name}"), (r"rail (?P<name>.+)", "轨道 {name}"),
+    (r"cluster",
+     "集群"), (r"run", "本次运行"), (r"path (?P<name>.+)", "路径 {name}"), (r"leaf (?P<name>.+)", "Leaf {name}"), (r"rail (?P<name>.+)", "轨道 {name}"),
     (r"(?P<names>.+) \.\.\. \((?P<count>\d+) hosts\)(?P<rest>: .+)?", "{names} 等 {count} 台主机[{rest}]"),
     (r"(?P<names>.+) and (?P<count>\d+) more", "{names} 等，另有 {count} 项"),
 )
