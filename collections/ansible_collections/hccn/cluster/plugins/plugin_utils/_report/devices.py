@@ -58,7 +58,7 @@ class Devices:
 
     ``tls``, ``links``, ``health``: the number of NPUs by state, an empty text for unknown ones. ``columns``: those with a value for any listed NPU.
     ``common``: column and value that all NPUs share. ``differing``: columns with different values; ``differ``: the NPUs that are unusual or differ from most
-    others in such a column, with their host.
+    others in such a column, with their host, unusual ones first, at most LISTED; ``left``: the numbers of unusual and of other NPUs that are not among them.
     """
 
     count: int
@@ -73,6 +73,7 @@ class Devices:
     common: list[tuple[str, str]]
     differing: list[str]
     differ: list[tuple[str, Device]]
+    left: tuple[int, int]
 
 
 def build(records: list[Record]) -> Devices:
@@ -119,8 +120,9 @@ def _differences(found: dict[tuple[str, str], Device], odd: set[tuple[str, str]]
         differing.append(name)
         if count > len(values) / 2:
             differ |= {key for key, value in values.items() if value != usual}
-    order = [key for host in unique(key[0] for key in differ) for key in sorted((one for one in differ if one[0] == host), key=lambda one: natural(one[1]))]
-    return {"common": common, "differing": differing, "differ": [(key[0], found[key]) for key in order[:LISTED]]}
+    order = sorted(differ, key=lambda key: (key not in odd, natural(key[0]), natural(key[1])))[:LISTED]
+    return {"common": common, "differing": differing, "differ": [(key[0], found[key]) for key in order],
+            "left": (len(odd.difference(order)), len(found.keys() - odd - set(order)))}
 
 
 def _cell(device: Device, name: str) -> str:

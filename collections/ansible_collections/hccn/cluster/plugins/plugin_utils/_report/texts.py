@@ -261,7 +261,7 @@ TEXTS: dict[str, tuple[str, str]] = {
     # devices
     "common": ("The same on all NPUs", "全部 NPU 相同"),
     "device_table": ("NPUs that differ", "有差异的 NPU"),
-    "all_devices": ("All {count} NPUs", "全部 {count} 个 NPU"),
+    "all_devices": ("All NPUs ({count})", "全部 NPU（{count}）"),
     "enabled": ("enabled", "开启"),
     "disabled": ("disabled", "关闭"),
     "up": ("up", "正常连接"),
