@@ -172,6 +172,12 @@ def page(count: int, devices: int = 1, with_history: bool = False, concluded: bo
                        nights=earlier_nights(count) if with_history else ())
 
 
+def good_page(count: int) -> model.Page:
+    """Return the page of a run without findings."""
+    names = hosts(count)
+    return model.build(run([*rows(count, 1, 1, is_broken=False), *conclude(names, {}, []).as_records()]), "Fabric of cluster A")
+
+
 def write(path: Path, shown: model.Page, language: str = "en") -> Path:
     path.write_text(html.render(shown, language), encoding="utf-8")
     return path

@@ -36,7 +36,7 @@ LOWEST_SHOWN = 3
 SYMBOLS = {"good": "●", "slow": "◐", "degraded": "◔", "failed": "✕", "busy": "◇", "unreachable": "⊘", "not_measured": "○", "not_judged": "◌", "unknown": "○",
            "note": "•", "regression": "◐", "incomplete_run": "◌"}
 _HERE = Path(__file__).parent
-_SCRIPTS, _STYLES = ("page.js", "map.js"), ("page.css", "pictures.css")
+_SCRIPTS, _STYLES = ("page.js", "map.js"), ("pictures.css", "page.css")
 _TAGS = {"en": "en", "zh": "zh-CN"}
 
 

@@ -90,7 +90,7 @@ _NOTE = r"(?:: (?P<note>.+))?"
 
 MESSAGES: tuple[tuple[str, str], ...] = (
     # A message and its translation; see translations.sentence. A part in brackets is left out if one of its groups is empty.
-    (r"(?:the )?link is down", "链路断开"),
+    (r"(?:the |its )?link is down", "链路断开"),
     (rf"(?:it|NPU \d+) is slow{_AS} with (?P<hits>\d+) of (?P<tested>\d+) proven-good partners(?:: (?P<partners>.+?))?{_DROP}",
      "[{direction}]与 {tested} 个已确认正常的对端中的 {hits} 个通信慢[，比正常值低 {drop} %][（{partners}）]"),
     (rf"(?:it|NPU \d+) fails{_AS} with (?P<hits>\d+) of (?P<tested>\d+) proven-good partners(?:: (?P<partners>.+))?",

@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from .._findings.finding import STAGES
 from . import texts_findings
 from .model import Page
 from .texts import TEXTS
@@ -53,7 +54,9 @@ def evidence(piece: Any, language: str) -> str | None:
         return str(piece)
     template = texts_findings.EVIDENCE.get(getattr(piece, "code", ""))
     if template is None:
-        return _matched(str(piece), texts_findings.PAIRS) or _matched(str(piece), texts_findings.MESSAGES)
+        stage, _colon, rest = str(piece).partition(": ") if str(piece).partition(": ")[0] in STAGES else ("", "", str(piece))
+        found = _matched(rest, texts_findings.PAIRS) or _matched(rest, texts_findings.MESSAGES)
+        return f"{stage}：{found}" if stage and found else found
     try:
         return _GROUP.sub(lambda found: str({**piece.values, **piece.place}[found[1]]), template)
     except KeyError:

@@ -61,7 +61,8 @@ def cards(page: model.Page) -> list[str]:
 
 def hosts_table(page: model.Page) -> list[str]:
     """Return the rows of the table of hosts that are not good."""
-    return list(map(english, re.findall("<tr><td.*?</tr>", html.render(page).partition('<section id="hosts_and_counts"')[2].partition("</section>")[0], re.DOTALL)))
+    section = html.render(page).partition('<section id="hosts_and_counts"')[2].partition("</section>")[0]
+    return list(map(english, re.findall("<tr><td.*?</tr>", section, re.DOTALL)))
 
 
 def test_conclusion_determines_the_class_of_each_host() -> None:

@@ -201,7 +201,8 @@ def test_everything_but_the_findings_is_folded() -> None:
 def test_all_texts_are_in_both_languages() -> None:
     records = [DEVICE, RDMA, COLLECTIVE, VERDICT, PATH, BROKEN]
     english, chinese = read(page(records, [TASK])), read(page(records, [TASK]), "zh-CN")
-    assert chinese.sections["verdict"].startswith("3 台主机中有 3 台不正常。 网络中有 1 个部件不正常。 | ◐ | 慢 | 路径 L1-L2 | 网络部分区域慢 | 其中 4 条链路慢 | 依据")
+    assert chinese.sections["verdict"].startswith("3 台主机中有 3 台不正常。 网络中有 1 个部件不正常。 | ◐ | 慢 | 路径 L1-L2 | "
+                                                  "网络部分区域慢 | 其中 4 条链路慢 | 依据")
     assert list(english.sections) == list(chinese.sections)
     assert [section.count(" | ") for section in english.sections.values()] == [section.count(" | ") for section in chinese.sections.values()]
     assert [key for key, pair in translations.TEXTS.items() if len(pair) != 2 or not all(pair)] == []
