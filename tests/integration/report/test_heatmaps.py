@@ -136,7 +136,7 @@ def test_canvas_has_the_colours_of_the_image(browser: chromium.Browser, small: m
     show_maps(browser, small_page)
     assert small.maps is not None
     browser.value("(() => { const e = document.querySelector('.find'); e.value = 'node-0'; e.dispatchEvent(new Event('input')); })()")
-    browser.until("document.querySelector('.cells canvas')")
+    browser.until("document.querySelector('.cells canvas') !== null")
     for row, column in ((0, 1), (pages.SLOW, 2), (9, 25), (40, 41)):
         wanted = png.shade(heatmaps.level(small.maps.pairs.share(row, column), small.maps.expected.limit))
         pixel = browser.value(f"[...document.querySelector('.cells canvas').getContext('2d').getImageData({column}, {row}, 1, 1).data]")

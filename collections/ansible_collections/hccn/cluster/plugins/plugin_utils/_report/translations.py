@@ -45,7 +45,10 @@ def title(cause: str, language: str) -> str:
 
 def sentence(text: str, language: str) -> str | None:
     """Return a message of a finding or verdict in one language, None if there is no translation of it."""
-    return text if language == "en" else _matched(text, texts_findings.MESSAGES)
+    if language == "en":
+        return text
+    parts = [_matched(part, texts_findings.MESSAGES) for part in text.split("; ")]
+    return _matched(text, texts_findings.MESSAGES) if None in parts else "；".join(filter(None, parts))
 
 
 def evidence(piece: Any, language: str) -> str | None:
@@ -85,7 +88,9 @@ def _matched(text: str, table: Sequence[tuple[str, str]]) -> str | None:
     for pattern, template in _compiled(table):
         match = pattern.fullmatch(text)
         if match:
-            return _filled(template, {name: value or "" for name, value in match.groupdict().items()})
+            groups = {name: value or "" for name, value in match.groupdict().items()}
+            note = groups.get("note")
+            return _filled(template, {**groups, "note": _matched(note, texts_findings.MESSAGES) or note} if note else groups)
     return None
 
 
