@@ -136,6 +136,9 @@ fabric-seeds: .venv/.test ## inject random faults on 16 small hosts with 8 NPUs 
 roce: .venv/.test ## test the real perftest over software RoCE between virtual machines (root; installs qemu from Debian if it is missing)
 	python -m pytest -n 0 tests/lab/roce/test_*.py tests/lab/roce/long_runner.py
 
+screenshots: .venv/.test ## make the screenshots of the report for README and docs, with Chromium
+	PYTHONPATH=collections:. python -m tests.integration.report.screenshots
+
 docs: .venv/.lint ## render the documentation, with the reference of all plugins, in build/docs/html
 	rm -rf build/docs && mkdir -p build/docs && cp -r docs build/docs/source && mkdir -m 0755 build/docs/source/reference
 	PYTHONPATH=collections:. python -m tests.lab.fault_matrix.page > build/docs/source/explanation/faults.rst
