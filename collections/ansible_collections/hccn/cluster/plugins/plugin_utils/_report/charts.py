@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -15,6 +16,7 @@ from .trends import Trend
 
 WIDTH, HEIGHT = 340, 150
 LEFT, RIGHT, TOP, BOTTOM = 44, 8, 10, 22
+_STAMP = re.compile(r"^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)\d*Z$")
 _DASHES = ("", "6 3", "2 3", "8 3 2 3", "1 2", "10 4")
 """Dash patterns, so that lines can be distinguished without colours."""
 
@@ -83,7 +85,7 @@ def labels(stamps: Sequence[str]) -> tuple[str, str]:
 
 def when(stamp: str) -> str:
     """Return day and time of a compact UTC timestamp: 2026-11-20 10:15; other texts unchanged."""
-    return f"{stamp[:4]}-{stamp[4:6]}-{stamp[6:8]} {stamp[9:11]}:{stamp[11:13]}" if len(stamp) >= 13 and stamp[:8].isdigit() else stamp
+    return _STAMP.sub(r"\1-\2-\3 \4:\5", stamp)
 
 
 @dataclass(frozen=True)

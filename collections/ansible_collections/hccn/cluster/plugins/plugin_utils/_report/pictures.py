@@ -142,4 +142,5 @@ def _text(x: float, y: float, text: str, anchor: str, name: str = "") -> str:
 
 
 def _svg(width: float, height: float, parts: Iterable[str], label: str) -> Markup:
-    return Markup(f'<svg class="picture" width="{width:g}" height="{height:g}" role="img" aria-label="{escape(label)}">{"".join(parts)}</svg>')  # noqa: S704
+    size = f'width="{width:g}" height="{height:g}" viewBox="0 0 {width:g} {height:g}"'
+    return Markup(f'<svg class="picture" {size} role="img" aria-label="{escape(label)}">{"".join(parts)}</svg>')  # noqa: S704
