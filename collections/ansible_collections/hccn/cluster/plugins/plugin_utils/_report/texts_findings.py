@@ -30,6 +30,17 @@ TITLES: Mapping[str, tuple[str, str]] = {
     "speed_differs": ("Link speed differs", "链路速率不一致"),
     "driver_differs": ("Driver differs", "驱动版本不一致"),
     "firmware_differs": ("Firmware differs", "固件版本不一致"),
+    "cann_differs": ("CANN differs", "CANN 版本不一致"),
+    "qos_differs": ("PFC or DSCP differs", "PFC 或 DSCP 设置不一致"),
+    "gid_differs": ("GID type differs", "GID 类型不一致"),
+    "changed_since": ("Changed since the last run", "自上次运行以来有变化"),
+    # Ports and cabling.
+    "optics_out_of_range": ("Optics out of range", "光模块参数超限"),
+    "optics_dim": ("Dim optics", "光模块接收功率偏低"),
+    "errors_growing": ("Errors growing", "误码增加"),
+    "link_flaps": ("Link flaps", "链路闪断"),
+    "cable_swapped": ("Cables swapped", "线缆接反"),
+    "cabling_differs": ("Cabling differs", "接线不一致"),
     # A host.
     "unreachable_host": ("Host unreachable", "主机不可达"),
     "failed_task": ("Task failed", "任务失败"),
@@ -65,6 +76,7 @@ INTRODUCTIONS: tuple[tuple[str, str], ...] = (
     (r"When the job has ended: ", "作业结束后执行："),
     (r"When the other run or job has ended: ", "其他运行或作业结束后执行："),
     (r"Repair the hosts that failed or exclude them with hccn_hosts, then run: ", "修复失败的主机或用 hccn_hosts 将其排除，然后执行："),
+    (r"Exchange the two cables, then: ", "对调两根线缆，然后执行："),
     (r"Enable the callback: ", "启用回调插件："),
 )
 
@@ -81,6 +93,10 @@ STEPS: tuple[tuple[str, str], ...] = (
     (r"Search docs/troubleshooting.rst for the text of the error", "在 docs/zh/troubleshooting.rst 中查找该错误信息"),
     (r"Run again without check_fabric_resume to measure all pairs", "不带 check_fabric_resume 重新运行，测量全部链路"),
     (r"Install or enable what the message names", "安装或启用信息中提到的内容"),
+    (r"Install the same CANN toolkit on (?P<host>.+)", "在 {host} 上安装相同的 CANN 工具包"),
+    (r"On (?P<host>[^:]+): (?P<command>hccn_tool .+|show_gids), then clean or exchange the module or its fiber", "在 {host} 上执行 {command}，然后清洁或更换光模块或光纤"),
+    (r"On (?P<host>[^:]+): show_gids, or read rdma_info", "在 {host} 上执行 show_gids，或查看 rdma_info"),
+    (r"Compare the cable of NPU (?P<device>\S+) of (?P<host>.+) with the cabling plan", "将 {host} 的 NPU {device} 的线缆与布线图核对"),
     (r"(?P<first>On .+: npu-smi info), and read (?P<log>/\S+)", "{first}，并查看 {log}"),
 )
 
@@ -154,10 +170,10 @@ EVIDENCE: Mapping[str, str] = {
     "optics_hot": "{host} 的 NPU {device}：光模块温度 {value_c} °C，上限 {limit_c} °C",
     "optics_voltage": "{host} 的 NPU {device}：光模块电压 {value_mv} mV，允许范围 {low_mv} 至 {high_mv} mV",
     "optics_absent": "{host} 的 NPU {device}：光模块不在位",
-    "counter_grew": "{host} 的 NPU {device}：测量期间 {counter} 增加 {growth}（由 {before} 至 {after}）",
+    "counter_grew": "{host} 的 NPU {device}：运行期间 {counter} 增加 {growth}（由 {before} 至 {after}）",
     "counter_high": "{host} 的 NPU {device}：{counter} 为 {value}，其他 {peers} 个 NPU 的中位数为 {median}",
-    "pfc_grew": "{host} 的 NPU {device}：测量期间 {counter} 增加 {growth}，其他 {peers} 个 NPU 的中位数为 {median}",
-    "link_flapped": "{host} 的 NPU {device}：测量期间链路中断 {growth} 次",
+    "pfc_grew": "{host} 的 NPU {device}：运行期间 {counter} 增加 {growth}，其他 {peers} 个 NPU 的中位数为 {median}",
+    "link_flapped": "{host} 的 NPU {device}：运行期间链路中断 {growth} 次",
     "link_flaps": "{host} 的 NPU {device}：自上次复位以来链路中断 {downs} 次，其他 {peers} 个 NPU 为 {median} 次",
     "link_change": "{host} 的 NPU {device}：链路最近一次于 {time} 变为 {state}",
     "switch_port": "{host} 的 NPU {device} 连接到 {switch} 的端口 {port}",

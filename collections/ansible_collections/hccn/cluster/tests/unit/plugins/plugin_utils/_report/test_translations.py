@@ -38,7 +38,7 @@ def test_every_code_of_evidence_has_the_same_values_in_chinese() -> None:
     assert {code: sorted(re.findall(r"{\w+}", text)) for code, text in TEMPLATES.items()} == {
         code: sorted(re.findall(r"{\w+}", texts_findings.EVIDENCE[code])) for code in TEMPLATES}
     grew = evidence("counter_grew", host="npu3", device=5, counter="mac_rx_fcs_err_pkt_num", growth=7, before=3, after=10)
-    assert translations.evidence(grew, "zh") == "npu3 的 NPU 5：测量期间 mac_rx_fcs_err_pkt_num 增加 7（由 3 至 10）"
+    assert translations.evidence(grew, "zh") == "npu3 的 NPU 5：运行期间 mac_rx_fcs_err_pkt_num 增加 7（由 3 至 10）"
     assert translations.evidence(grew, "en") == str(grew)
 
 
