@@ -11,16 +11,14 @@ from typing import Any
 
 from ...module_utils._core.words import natural
 from .._findings.finding import Finding
-from .._history.baseline import LEAST_DROP_OF_ENDPOINT, SIGMAS
+from .._history.compare import VALUE, Snapshot, compare
 from .._history.nights import Night, subjects
 from .._history.query import BaselineComparison
-from .._history.runs import compare
 from .._history.summary import Group
 from .verdicts import HostVerdict
 
 NIGHTS, HOSTS, CHANGES = 14, 40, 20
-LEAST_PERCENT = LEAST_DROP_OF_ENDPOINT * 100
-"""The smallest change of a median in percent that is shown without a baseline, which would tell the noise."""
+_NO_FIELDS: dict[str, Any] = {**dict.fromkeys(Group._fields, ""), "size_bytes": None}
 
 
 @dataclass(frozen=True)
@@ -36,9 +34,10 @@ class Health:
 
 @dataclass(frozen=True)
 class ValueChange:
-    """The median of a group in the previous run and in this one; positive percents are better."""
+    """The median of a group, or of one ``endpoint`` of it, in the previous run and in this one; positive percents are better."""
 
     group: Group
+    endpoint: str
     before: float
     now: float
     percent: float
@@ -85,16 +84,11 @@ def _named(found: Iterable[tuple[Any, str]]) -> list[tuple[str, str]]:
 
 
 def _values(comparison: BaselineComparison) -> list[ValueChange]:
-    """Return the medians that changed more than the noise of their baseline, or than LEAST_PERCENT without one, those that became worse first."""
+    """Return the medians of groups and NPUs that changed by more than the noise, those that became worse first."""
     earlier = next((summary for summary in comparison.earlier if summary.complete), None)
     if earlier is None:
         return []
-    found = []
-    changed = compare(earlier, comparison.current)
-    for group, entry in zip(sorted({*earlier.groups, *comparison.current.groups}, key=lambda one: one.sort_key()), changed):
-        percent = entry.get("change_percent")
-        known = comparison.baselines.get(group)
-        least = max(LEAST_PERCENT, 100 * SIGMAS * known.spread / known.median) if known and known.median else LEAST_PERCENT
-        if percent is not None and abs(percent) > least:
-            found.append(ValueChange(group, entry["before"], entry["after"], percent))
-    return sorted(found, key=lambda one: one.percent)
+    spreads = {group: known.spread / known.median for group, known in comparison.baselines.items() if known.median}
+    found = compare(Snapshot(earlier), Snapshot(comparison.current), spreads).changes
+    return [ValueChange(Group(**{**_NO_FIELDS, **(one.group or {})}), "" if one.host is None else one.name, one.before, one.after, one.change_percent)
+            for one in found if one.kind == VALUE and one.change_percent is not None]

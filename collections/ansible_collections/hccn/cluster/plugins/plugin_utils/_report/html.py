@@ -19,7 +19,7 @@ from markupsafe import Markup, escape
 from .._history.baseline import LEAST_RUNS
 from . import charts, pictures, plots, texts_findings, translations
 from .formatting import bytes_text, duration, group_text, instant, metric_text, percent, rounded, with_unit
-from .health import CHANGES, LEAST_PERCENT
+from .health import CHANGES
 from .model import DEFAULT_TITLE, Page
 from .texts import TEXTS
 
@@ -52,7 +52,7 @@ def render(page: Page, language: str = "en", nav: Markup | None = None, meta: st
     return _template().render(
         page=page, language=language, listed=LISTED, most_findings=FINDINGS, cards_open=CARDS_OPEN, evidence_shown=EVIDENCE_SHOWN,
         longest=LONGEST, calm=calm,
-        least_runs=LEAST_RUNS, lowest_shown=LOWEST_SHOWN, changes_shown=CHANGES, least_percent=f"{LEAST_PERCENT:g}", plots=plotted,
+        least_runs=LEAST_RUNS, lowest_shown=LOWEST_SHOWN, changes_shown=CHANGES, plots=plotted,
         nav=nav or "", meta=meta,
         titles=_spans(lambda one: _title(page, one)), title_of=lambda one: _title(page, one),
         style=style() + Markup(_columns()),  # noqa: S704

@@ -244,9 +244,7 @@ TEXTS: dict[str, tuple[str, str]] = {
     "vanished": ("Vanished", "已消失"),
     "worse_values": ("Worse", "变差"),
     "better_values": ("Better", "变好"),
-    "no_changes": (
-        "No finding appeared or vanished, and no median changed by more than {percent} %.",
-        "没有出现或消失的问题，也没有中位数变化超过 {percent} %。"),
+    "no_changes": ("No finding appeared or vanished, and no median changed beyond the noise.", "没有出现或消失的问题，也没有超出噪声的变化。"),
     "more_changes": ("{count} more", "另有 {count} 项"),
     # map controls
     "zoom": ("Zoom", "缩放"),
@@ -311,6 +309,6 @@ TEXTS: dict[str, tuple[str, str]] = {
     "cov_digest": ("{one} of {all} hosts", "{all} 台主机中的 {one} 台"),
     "c_before_run": ("Previous run", "上一次运行"),
     "c_change": ("Change", "变化"),
-    "output": ("Output", "输出"),
+    "output": ("Output of the tool", "工具输出"),
     "output_lines": ("{count} lines", "{count} 行"),
 }
