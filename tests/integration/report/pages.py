@@ -89,7 +89,7 @@ def beside(count: int) -> list[dict[str, Any]]:
                 "schema": SCHEMA, "id": f"d/{name}/{device}", "kind": "device", "status": "ok", "tool": {"name": "hccn_tool"},
                 "source": {"host": name, "device": device, "address": f"10.78.{place % 250}.1{device}"}, "context": {"product": "A3"},
                 "started_at": f"2026-11-20T10:15:{31 + place % 20:02}Z", "duration_s": 14.0,
-                "samples": [{"lldp": {"system_name": f"leaf{place // OF_A_LEAF}", "ifname": f"400GE1/0/{place % OF_A_LEAF + 1}:{device + 1}"},
+                "samples": [{"lldp": {"system_name": f"leaf{place // OF_A_LEAF}", "port": f"400GE1/0/{place % OF_A_LEAF + 1}:{device + 1}"},
                              "link": "down" if place == dead(count) else "up", "health": "success", "tls": place == 3,
                              "optical": {"present": True, "temperature_c": 41.0, "rx_power0_mw": 0.3 if odd else 0.9},
                              "counters": {"roce_new_pkt_rty_num": 812 if odd else 0}}]})

@@ -133,7 +133,7 @@ def test_cards(browser: chromium.Browser, small_page: Path) -> None:
         ["Switch port", "port 400GE1/0/1:1 of leaf2"],
         ["Evidence", "npu-node-017 NPU 0 to npu-node-001 NPU 0: 50.2 Gbit/s, normal is 195.9\n"
                      "NPU 0 of npu-node-017: lane 2 receives 0.08 mW, the module's lower limit is 0.5 mW\n"
-                     "NPU 0 of npu-node-017: mac_rx_fcs_err_pkt_num grew by 812 during the measurement, from 3 to 815"],
+                     "NPU 0 of npu-node-017: mac_rx_fcs_err_pkt_num grew by 812 during the run, from 3 to 815"],
         ["Next step", "On npu-node-017: hccn_tool -i 0 -optical -g Copy"]]
     assert browser.value("document.querySelectorAll('.card')[2].querySelector('a').href").endswith("/docs/howto/slow_link.rst")
     assert browser.value("document.querySelectorAll('.card svg.chart').length") == 1

@@ -109,7 +109,7 @@ def _ports(records: Iterable[Record]) -> Mapping[Endpoint, tuple[str, str]]:
     for record in records:
         for sample in samples(record)[:1]:
             lldp = mapping(sample.get("lldp"))
-            switch, port = text(lldp.get("system_name")), text(lldp.get("ifname")) or text(lldp.get("port_id"))
+            switch, port = text(lldp.get("system_name")), text(lldp.get("port"))
             if switch and port:
                 found[Endpoint(host_of(record), mapping(record.get("source")).get("device"))] = (switch, port)
     return found

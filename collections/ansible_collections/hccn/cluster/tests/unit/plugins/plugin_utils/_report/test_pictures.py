@@ -44,7 +44,7 @@ def test_since_is_the_first_of_the_runs_in_a_row() -> None:
 
 
 def test_switch_ports_come_from_lldp_and_from_evidence() -> None:
-    read = {"kind": "device", "source": {"host": "n3", "device": 5}, "samples": [{"lldp": {"system_name": "leaf-1", "ifname": "400GE1/1/5:1", "port_id": "x"}}]}
+    read = {"kind": "device", "source": {"host": "n3", "device": 5}, "samples": [{"lldp": {"system_name": "leaf-1", "port": "400GE1/1/5:1"}}]}
     told = made.finding("link_down", made.of_npus([("n9", 1)]), "the link is down", devices=[("n9", 1)],
                         evidence=[evidence("switch_port", host="n9", device=1, switch="leaf-2", port="7"), "it is down"])
     one, other = cards.build([LINK, told], [], [read], None)
