@@ -54,7 +54,7 @@ test-long: .venv/.test ## tests that take too long for every change: the command
 test-k8s: .venv/bin/python ## test the Kubernetes roles with a stand-in of the API server, and with a real one if present (kube-bin); uses a separate venv (750 MB)
 	test -x .cache/k8s/bin/python || .venv/bin/python -m venv .cache/k8s
 	.cache/k8s/bin/pip install --quiet --requirement requirements-k8s.txt
-	PATH=$(CURDIR)/.cache/k8s/bin:$(PATH) .cache/k8s/bin/python -m pytest -n 0 tests/integration/kubernetes_jobs tests/lab/kubernetes
+	PATH=$(CURDIR)/.cache/k8s/bin:$(PATH) .cache/k8s/bin/python -m pytest -n 0 tests/integration/kubernetes_jobs tests/integration/eda/test_quarantine_providers.py tests/lab/kubernetes
 
 kube-bin: ## build a real kube-apiserver and etcd for test-k8s from Debian sources in HCCN_KUBE_BIN or .cache/kube (six minutes on two cores, 3 GB meanwhile)
 	tests/lab/kubernetes/build $(or $(HCCN_KUBE_BIN),.cache/kube)
@@ -135,6 +135,9 @@ fabric-seeds: .venv/.test ## inject random faults on 16 small hosts with 8 NPUs 
 
 roce: .venv/.test ## test the real perftest over software RoCE between virtual machines (root; installs qemu from Debian if it is missing)
 	python -m pytest -n 0 tests/lab/roce/test_*.py tests/lab/roce/long_runner.py
+
+screenshots: .venv/.test ## make the screenshots of the report for README and docs, with Chromium
+	PYTHONPATH=collections:. python -m tests.integration.report.screenshots
 
 docs: .venv/.lint ## render the documentation, with the reference of all plugins, in build/docs/html
 	rm -rf build/docs && mkdir -p build/docs && cp -r docs build/docs/source && mkdir -m 0755 build/docs/source/reference

@@ -146,7 +146,7 @@ def written(folder: Path) -> dict[str, str]:
 
 def test_no_secret_is_in_any_file(planted: Path) -> None:
     texts = {**written(planted), "returned.json": (planted / "returned.json").read_text()}
-    assert sorted(name.split("Z-")[-1] for name in texts) == ["r1.html", "r1.json", "r1.jsonl", "r1.jsonl", "r1.md", "r1.prom", "returned.json"]
+    assert sorted(name.split("Z-")[-1] for name in texts) == ["index.html", "r1.html", "r1.json", "r1.jsonl", "r1.jsonl", "r1.md", "r1.prom", "returned.json"]
     found = {(where, name) for where, secret in SECRETS.items() for name, text in texts.items() if secret in text}
     assert found == set()
     kept = next(text for name, text in texts.items() if name.endswith("Z-r1.jsonl"))
@@ -166,7 +166,7 @@ def test_hostile_names_are_escaped(planted: Path) -> None:
     page = texts["r1.html"]
     assert "&lt;img src=x onerror=alert(1)&gt;" in page and "<img src=x" not in page
     assert re.findall(r"(?<!\\)<(?!br>)|(?<!\\)\]\(", texts["r1.md"]) == []
-    assert [line for line in texts["r1.prom"].splitlines() if not re.fullmatch(r"# (HELP|TYPE) .*|hccn_\w+(\{.*\})? \S+", line)] == []
+    assert [line for line in texts["r1.prom"].splitlines() if not re.fullmatch(r"# (HELP|TYPE) .*|# EOF|hccn_\w+(\{.*\})? \S+", line)] == []
     returned = json.loads((planted / "returned.json").read_text())
     assert returned["known"]["judged_run"] == "r1" and returned["page"]["state"] == "failed"
     assert (returned["page"]["summary"]["run_id"], returned["page"]["summary"]["hosts"]) == ("r1", {"failed": 2})

@@ -19,7 +19,7 @@
   for (let node = walker.nextNode(); node; node = walker.nextNode()) {
     const element = node.parentElement;
     const text = node.data.trim();
-    if (!text || ["SCRIPT", "STYLE", "TITLE", "title"].includes(element.tagName) || element.closest("#tip, .pick") || !shown(element)) continue;
+    if (!text || ["SCRIPT", "STYLE", "TITLE", "title"].includes(element.tagName) || element.closest("#tip, .pick, .sr") || !shown(element)) continue;
     const style = getComputedStyle(element);
     const ink = rgb(element instanceof SVGElement ? style.fill : style.color);
     const [bright, dim] = [luminance(ink), luminance(ground(element))].sort((a, b) => b - a);

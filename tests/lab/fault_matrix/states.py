@@ -78,10 +78,11 @@ def adopted(folder: Path, lab: Lab) -> str:
 
 
 def pages(folder: Path) -> str:
-    """Return the number of complete pages of a history (``2 whole``), or the names of torn ones."""
+    """Return the number of complete pages of a history besides their index (``2 whole``), or the names of torn ones."""
     found = sorted((folder / "reports").glob("*"))
     torn = [path.name for path in found if path.suffix != ".html" or not path.read_text().rstrip().endswith("</html>")]
-    return f"torn: {', '.join(torn)}" if torn else f"{len(found)} whole" if found else "none"
+    count = sum(path.name != "index.html" for path in found)
+    return f"torn: {', '.join(torn)}" if torn else f"{count} whole" if count else "none"
 
 
 def times(begun: Path, ended: Path) -> str:

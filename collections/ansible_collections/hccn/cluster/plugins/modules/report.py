@@ -53,13 +53,15 @@ options:
     description:
       - File on the controller. A relative path starts at the working directory of C(ansible-playbook). The file is replaced atomically; O(mode) sets its
         mode.
-      - If omitted, C(reports/<run id>) in O(history), with the file name extension of the format.
+      - If omitted, C(reports/<run id>) in O(history), with the file name extension of the format. Pages there are listed in C(reports/index.html) and link
+        to the previous and the next one.
     type: path
   format:
     description:
       - V(html) writes the HTML page. V(md) writes Markdown in one language, without heatmaps.
       - V(json) writes the content of the page as data with the schema C(hccn.cluster/report/1), see C(docs/schemas) of the collection.
-      - V(prom) writes metrics for the textfile collector of node_exporter. There are no series for single pairs.
+      - V(prom) writes metrics for the textfile collector of node_exporter, which are also valid OpenMetrics. There are no series for single pairs, and at
+        most 100 that name a host or NPU.
       - V(baseline) writes the baselines of this run and the runs before it as YAML, which can be kept in git and reviewed there. At least five complete
         runs of the same kind are required.
       - V(jsonl) writes the run itself as a file of a history, for a host that archives it. An end line is added if the run is not over yet.

@@ -12,22 +12,26 @@ from typing import Any, NamedTuple
 
 from ...module_utils._core.words import natural, printable, some
 from . import reading
+from .evidence import evidence
 from .finding import Device, Finding, finding, of_host, of_npus
 
 NO_SERIALS = ("", "NA", "N/A", "NONE", "NULL", "UNKNOWN")
 """Texts that tools print in place of a serial number."""
 LONGEST_VALUE = 60
+PORT_NOUN = "RDMA port"
 HOLDERS_SHOWN = 8
 
 Devices = Mapping[int, Mapping[str, Any]]
 
 
 class _Option(NamedTuple):
-    """A property that must be equal: the cause of its finding, its name in messages, and a function that reads it from an NPU, None if unknown."""
+    """A property that must be equal: the cause of its finding, its name in messages, a function that reads it from an NPU, None if unknown, and the word
+    for what has it."""
 
     cause: str
     title: str
     of: Callable[[Mapping[str, Any]], str | None]
+    noun: str = "NPU"
 
 
 def _tls(device: Mapping[str, Any]) -> str | None:
@@ -47,12 +51,37 @@ def _speed(device: Mapping[str, Any]) -> str | None:
     return _number("speed", " Mbit/s")(device) if device.get("link") != "down" else None
 
 
-def _version(key: str) -> Callable[[Mapping[str, Any]], str | None]:
-    return lambda device: printable(reading.text(reading.mapping(device.get("versions")).get(key)), LONGEST_VALUE) or None
+def _part(group: str, key: str, unit: str = "") -> Callable[[Mapping[str, Any]], str | None]:
+    """Return a function that reads a text or a positive number of a group of values, such as ``versions``."""
+    def of(device: Mapping[str, Any]) -> str | None:
+        value = reading.mapping(device.get(group)).get(key)
+        return printable(value.strip(), LONGEST_VALUE) or None if isinstance(value, str) else _number(key, unit)({key: value})
+
+    return of
+
+
+def _text(key: str) -> Callable[[Mapping[str, Any]], str | None]:
+    return lambda device: printable(reading.text(device.get(key)), LONGEST_VALUE) or None
+
+
+def _pfc(device: Mapping[str, Any]) -> str | None:
+    enabled = device.get("pfc")
+    if not isinstance(enabled, (list, tuple)) or not enabled or any(flag not in (0, 1) for flag in enabled):
+        return None
+    return "on for priority " + ", ".join(str(priority) for priority, flag in enumerate(enabled) if flag) if any(enabled) else "off for all priorities"
 
 
 OPTIONS = (_Option("tls_differs", "TLS", _tls), _Option("mtu_differs", "the MTU", _number("mtu")), _Option("speed_differs", "the link speed", _speed),
-           _Option("driver_differs", "the driver", _version("driver")), _Option("firmware_differs", "the firmware", _version("firmware")))
+           _Option("driver_differs", "the driver", _part("versions", "driver")), _Option("firmware_differs", "the firmware", _part("versions", "firmware")),
+           _Option("driver_differs", "the network driver", _part("network_version", "driver")),
+           _Option("firmware_differs", "the network firmware", _part("network_version", "firmware")),
+           _Option("cann_differs", "CANN", _text("cann")),
+           _Option("qos_differs", "the traffic class by DSCP", _text("dscp_to_tc")), _Option("qos_differs", "PFC", _pfc))
+
+RDMA_OPTIONS = tuple(_Option(cause, title, of, PORT_NOUN) for cause, title, of in (
+    ("mtu_differs", "the MTU of the network device", _part("rdma", "netdev_mtu")), ("mtu_differs", "the active MTU", _part("rdma", "active_mtu")),
+    ("speed_differs", "the rate of the RDMA port", _part("rdma", "rate_gbit_s", " Gbit/s")), ("gid_differs", "the type of the GID", _part("rdma", "gid_type")),
+    ("driver_differs", "the driver of the card", _part("rdma", "driver")), ("firmware_differs", "the firmware of the card", _part("rdma", "firmware"))))
 
 
 def over_hosts(results: Mapping[str, Any], stage: str) -> list[Finding]:
@@ -161,12 +190,21 @@ def _holders(npus: Sequence[Device]) -> list[str]:
     return [f"{host} NPU {number}" for host, number in npus] if len(npus) > HOLDERS_SHOWN else []
 
 
-def _differences(results: Mapping[str, Any], devices: Mapping[str, Devices], stage: str) -> list[Finding]:
+def _differences(results: Mapping[str, Any], devices: Mapping[str, Devices], stage: str, options: Sequence[_Option] = OPTIONS) -> list[Finding]:
     """Compare the hosts of each product, since speed and firmware may legitimately differ between products."""
-    products: dict[str, list[str]] = {}
-    for host in devices:
-        products.setdefault(reading.text(reading.mapping(results[host]).get("product")), []).append(host)
-    return [one for hosts in products.values() for option in OPTIONS for one in _differing(option, {host: devices[host] for host in hosts}, stage)]
+    products: dict[str, dict[str, Devices]] = {}
+    for host, found in devices.items():
+        answer = reading.mapping(results[host])
+        of_host = {key: answer[key] for key in ("cann",) if key in answer}
+        mine = {number: {**device, **of_host} for number, device in found.items()} if of_host else found
+        products.setdefault(reading.text(answer.get("product")), {})[host] = mine
+    return [one for hosts in products.values() for option in options for one in _differing(option, hosts, stage)]
+
+
+def over_rdma_hosts(results: Mapping[str, Any], stage: str) -> list[Finding]:
+    """Return the differences between the RDMA ports of hosts. ``results``: of perf_tools_info by host. Cards of one rate are one product."""
+    return _differences(results, {host: found for host, found in ((host, reading.devices(result)) for host, result in results.items()) if found}, stage,
+                        RDMA_OPTIONS)
 
 
 def _differing(option: _Option, devices: Mapping[str, Devices], stage: str) -> Iterable[Finding]:
@@ -177,7 +215,7 @@ def _differing(option: _Option, devices: Mapping[str, Devices], stage: str) -> I
         return
     usual = _most_frequent(values.values())
     if usual is None:
-        shown = some([f"{value} for {count} NPU{'' if count == 1 else 's'} ({_some_of(values, value)})" for value, count in counts], 4)
+        shown = some([f"{value} for {count} {option.noun}{'' if count == 1 else 's'} ({_some_of(values, value)})" for value, count in counts], 4)
         yield finding(option.cause, of_host(*devices), f"{option.title} is {shown}", devices, values, stage=stage)
         return
     most = counts[0][1]
@@ -186,8 +224,9 @@ def _differing(option: _Option, devices: Mapping[str, Devices], stage: str) -> I
         if value != usual:
             rare.setdefault((npu[0], value), []).append(npu)
     for (host, value), npus in rare.items():
-        component = of_host(host) if len(npus) == len(devices[host]) else of_npus(npus)
-        yield finding(option.cause, component, f"{option.title} is {value}, that of {most} other NPUs is {usual}", [host], npus, stage=stage)
+        component = of_host(host) if len(npus) == len(devices[host]) or option.noun == PORT_NOUN else of_npus(npus)
+        piece = evidence("differs", host=host, setting=option.title.removeprefix("the "), value=value, count=most, usual=usual)
+        yield finding(option.cause, component, f"{option.title} is {value}, that of {most} other {option.noun}s is {usual}", [host], npus, [piece], stage)
 
 
 def _some_of(values: Mapping[Device, str], value: str) -> str:

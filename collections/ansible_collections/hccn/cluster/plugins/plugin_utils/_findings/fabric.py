@@ -12,6 +12,7 @@ from typing import Any
 
 from ...module_utils._core.words import some
 from . import causes, reading
+from .evidence import PAIR, of_texts
 from .finding import FABRIC, KINDS, Component, Device, Finding, cut_output, finding, of_host, of_npus
 from .stages import NO_REASON, THE_RUN, of_unreachable
 
@@ -32,11 +33,12 @@ Explained = dict[str, set[str]]
 """The classes of each host that a finding already explains."""
 
 
-def of_verdict(result: Any, left_out: Any = (), perf_tool: bool = False, starts: Mapping[str, Any] | None = None) -> tuple[list[Finding], dict[str, str]]:
+def of_verdict(result: Any, left_out: Any = (), perf_tool: bool = False, starts: Mapping[str, Any] | None = None,
+               stage: str = STAGE) -> tuple[list[Finding], dict[str, str]]:
     """Return the findings and the class of each host.
 
-    ``left_out``: what measurable_hosts excluded from the plan; ``perf_tool``: a tool of the host measures instead of hccn_tool; ``starts``: what rdma_perf
-    returned on each host.
+    ``result``: of fabric_verdict, or of reachability_verdict with its ``stage``. ``left_out``: what measurable_hosts excluded from the plan; ``perf_tool``: a
+    tool of the host measures instead of hccn_tool; ``starts``: what rdma_perf returned on each host.
     """
     answer = reading.mapping(result)
     verdicts = {reading.text(verdict.get("host")): verdict for verdict in reading.mappings(answer.get("verdicts"))}
@@ -52,7 +54,7 @@ def of_verdict(result: Any, left_out: Any = (), perf_tool: bool = False, starts:
     for host, state in classes.items():
         if not any(STATES.index(other) <= STATES.index(state) for other in explained.get(host, ())):
             found += _host(host, state, verdicts[host])
-    return [*found, *_regressions(answer.get("regressions"))], classes
+    return [replace(one, stage=stage) for one in (*found, *_regressions(answer.get("regressions")))], classes
 
 
 def with_output(found: Iterable[Finding], records: Iterable[Mapping[str, Any]]) -> list[Finding]:
@@ -113,7 +115,7 @@ def _component(component: Mapping[str, Any], verdicts: Mapping[str, Mapping[str,
     if kind not in ("npu", NODE):
         cause = "busy_npu" if state == "busy" else f"{state}_fabric"
         return [finding(cause, Component(kind if kind in KINDS else FABRIC, name or kind), _without_name(message, name), hosts,
-                        evidence=reading.texts(component.get("evidence")), stage=STAGE)]
+                        evidence=of_texts(reading.texts(component.get("evidence")), PAIR), stage=STAGE)]
     host = hosts[0] if hosts else name.rpartition(" NPU ")[0] or name
     npus = [(reading.text(npu.get("host")) or host, number) for npu in reading.mappings(component.get("devices"))
             for number in [reading.device_id(npu.get("device"))] if number is not None]
@@ -122,7 +124,8 @@ def _component(component: Mapping[str, Any], verdicts: Mapping[str, Mapping[str,
     words = words if whole else re.sub(rf"^NPU {npus[0][1]} ", "it ", words)
     seen = reading.texts(verdicts.get(host, {}).get("evidence"))
     evidence = seen if whole else [line for line in seen if re.search(rf"(?<!\S){re.escape(host)} NPU {npus[0][1]}\b", line)]
-    return [finding(f"{state}_{'host' if whole else 'npu'}", of_host(host) if whole else of_npus(npus), words, [host], npus, evidence, STAGE)]
+    return [finding(f"{state}_{'host' if whole else 'npu'}", of_host(host) if whole else of_npus(npus), words, [host], npus,
+                    of_texts(evidence, PAIR), STAGE)]
 
 
 def _without_name(message: str, name: str) -> str:
@@ -153,7 +156,7 @@ def _host(host: str, state: str, verdict: Mapping[str, Any]) -> Sequence[Finding
     if state == "unreachable":
         return [of_unreachable(host, STAGE, message.removeprefix("Ansible did not reach the host: "))]
     cause = {"failed": "failed_host", "slow": "slow_host", "busy": "busy_host"}.get(state, "not_measured")
-    return [finding(cause, of_host(host), message, [host], evidence=reading.texts(verdict.get("evidence")), stage=STAGE)]
+    return [finding(cause, of_host(host), message, [host], evidence=of_texts(reading.texts(verdict.get("evidence")), PAIR), stage=STAGE)]
 
 
 def _regressions(regressions: Any) -> Iterable[Finding]:

@@ -8,15 +8,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from ...module_utils._core.words import LONGEST_TEXT, natural, printable
+from ...module_utils._core.words import natural
+from .evidence import QUOTE, Evidence, of_text
 from .finding import MOST_EVIDENCE, NPU, ON_HOST, PAIR, Device, Finding, of_npus, rank
 
 ONE_FACT = frozenset({
     "link_down", "no_such_device", "tool_missing", "perf_tool_missing", "address_not_set", "address_conflict", "machine_listed_twice", "serial_duplicate",
-    "tls_differs", "unreachable_host", "slow_npu", "failed_npu", "slow_host", "failed_host", "busy_npu", "busy_host", "not_measured"})
+    "tls_differs", "driver_differs", "firmware_differs", "unreachable_host", "slow_npu", "failed_npu", "slow_host", "failed_host", "busy_npu", "busy_host",
+    "not_measured"})
 """Causes with a single finding per NPU or host, whatever its message."""
 
 _NOT_TAKING_PART = frozenset({"not_measured", "failed_npu", "failed_host"})
+_PORT = frozenset({"optics_out_of_range", "optics_dim", "errors_growing", "link_flaps"})
+"""Causes that are evidence for a worse finding about the same NPU."""
 
 FOLLOWS: Mapping[str, frozenset[str]] = {
     "unreachable_host": _NOT_TAKING_PART | {"failed_task", "answer_not_understood", "busy_npu", "busy_host"},
@@ -27,7 +31,9 @@ FOLLOWS: Mapping[str, frozenset[str]] = {
     "failed_task": frozenset({"not_measured", "answer_not_understood"}),
     "busy_host": frozenset({"not_measured", "busy_npu"}),
     "busy_npu": frozenset({"not_measured"}),
-    **dict.fromkeys(("link_down", "address_conflict"), _NOT_TAKING_PART),
+    "link_down": _NOT_TAKING_PART | _PORT,
+    "address_conflict": _NOT_TAKING_PART,
+    **dict.fromkeys(("slow_npu", "slow_host", "failed_npu", "failed_host", "regression"), _PORT),
     **dict.fromkeys(("no_such_device", "tool_failed", "device_error", "address_not_set", "address_invalid"), _NOT_TAKING_PART | {"rank_table_problem"}),
 }
 """The causes that follow from a cause on the same NPUs or the same host."""
@@ -78,7 +84,7 @@ def _join(first: Finding, second: Finding) -> Finding:
 def _without_followers(found: list[Finding]) -> list[Finding]:
     """Drop the findings, or the NPUs of them, that follow from another finding, and quote them there as evidence."""
     roots = _Roots(found)
-    quotes: dict[int, list[str]] = {}
+    quotes: dict[int, list[Evidence]] = {}
     kept = []
     for number, one in enumerate(found):
         explained_by, rest = roots.explain(number)
@@ -121,9 +127,9 @@ class _Roots:
         return sorted(common, key=lambda root: self._found[root].cause in _FOLLOWERS)
 
     def _of_npus(self, number: int, one: Finding) -> dict[Device, int]:
-        """Return the first finding that explains ``one`` on an NPU, by NPU."""
+        """Return the finding that explains ``one`` on an NPU, by NPU: the first that is not dropped itself, since it gets the evidence."""
         candidates = {npu: [root for root in self._by_npu.get(npu, ()) if root != number and _explains(self._found[root], one)] for npu in one.devices}
-        return {npu: roots[0] for npu, roots in candidates.items() if roots}
+        return {npu: min(roots, key=lambda root: self._found[root].cause in _FOLLOWERS) for npu, roots in candidates.items() if roots}
 
 
 def _common(roots: list[list[int]]) -> list[int]:
@@ -158,11 +164,11 @@ def _left(one: Finding, reasons: Mapping[Device, int]) -> Finding | None:
     return replace(one, devices=devices, hosts=hosts, component=of_npus(devices) if one.component.kind == NPU else one.component)
 
 
-def _quoted(one: Finding) -> str:
-    return printable(f"{one.stage}: {one.message}" if one.stage else one.message, LONGEST_TEXT)
+def _quoted(one: Finding) -> Evidence:
+    return of_text(f"{one.stage}: {one.message}" if one.stage else one.message, QUOTE)
 
 
-def _evidence(*parts: Iterable[str]) -> tuple[str, ...]:
+def _evidence(*parts: Iterable[Evidence]) -> tuple[Evidence, ...]:
     return tuple(dict.fromkeys(line for part in parts for line in part))[:MOST_EVIDENCE]
 
 

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -15,6 +16,7 @@ from .trends import Trend
 
 WIDTH, HEIGHT = 340, 150
 LEFT, RIGHT, TOP, BOTTOM = 44, 8, 10, 22
+_STAMP = re.compile(r"^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)\d*Z$")
 _DASHES = ("", "6 3", "2 3", "8 3 2 3", "1 2", "10 4")
 """Dash patterns, so that lines can be distinguished without colours."""
 
@@ -69,14 +71,21 @@ def trend(found: Trend, label: str) -> Markup:
         now = number == len(xs) - 1
         title = escape(f"{point.run_id} {point.started}: {short(point.value)} {found.group.unit}")
         parts.append(f'<circle class="{"now" if now else "dot"}" cx="{x}" cy="{axis.y(point.value)}" r="{4 if now else 2.5}"><title>{title}</title></circle>')
-    dates = _days([point.started for point in found.points])
-    parts += [_text(LEFT, HEIGHT - 6, dates[0], "start"), _text(WIDTH - RIGHT, HEIGHT - 6, dates[-1], "end")] if dates else []
+    times = labels([point.started for point in found.points])
+    parts += [_text(LEFT, HEIGHT - 6, times[0], "start"), _text(WIDTH - RIGHT, HEIGHT - 6, times[1], "end")] if len(found.points) > 1 else (
+        [_text(LEFT, HEIGHT - 6, times[0], "start")] if found.points else [])
     return _svg(parts, label)
 
 
-def _days(stamps: Sequence[str]) -> list[str]:
-    """Return the days of compact UTC timestamps."""
-    return [f"{stamp[:4]}-{stamp[4:6]}-{stamp[6:8]}" for stamp in stamps]
+def labels(stamps: Sequence[str]) -> tuple[str, str]:
+    """Return the first and the last of compact UTC timestamps, with the time of day; the day only once if it is the same."""
+    first, last = (when(stamps[place]) for place in (0, -1)) if stamps else ("", "")
+    return first, last[11:] if first[:10] == last[:10] and len(last) > 11 else last
+
+
+def when(stamp: str) -> str:
+    """Return day and time of a compact UTC timestamp: 2026-11-20 10:15; other texts unchanged."""
+    return _STAMP.sub(r"\1-\2-\3 \4:\5", stamp)
 
 
 @dataclass(frozen=True)

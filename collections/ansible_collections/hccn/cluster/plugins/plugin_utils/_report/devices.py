@@ -9,7 +9,9 @@ import statistics
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
+from ...module_utils._core.words import natural
 from .fields import Record, error_of, flag, host_of, mapping, number, samples, text, unique
 
 LISTED = 64
@@ -55,6 +57,8 @@ class Devices:
     """``hosts``: all NPUs, or the unusual ones if there are more than LISTED; ``hidden`` NPUs are not listed, ``hidden_odd`` of them unusual.
 
     ``tls``, ``links``, ``health``: the number of NPUs by state, an empty text for unknown ones. ``columns``: those with a value for any listed NPU.
+    ``common``: column and value that all NPUs share. ``differing``: columns with different values; ``differ``: the NPUs that are unusual or differ from most
+    others in such a column, with their host, unusual ones first, at most LISTED; ``left``: the numbers of unusual and of other NPUs that are not among them.
     """
 
     count: int
@@ -66,6 +70,10 @@ class Devices:
     tls: list[tuple[str, int]]
     links: list[tuple[str, int]]
     health: list[tuple[str, int]]
+    common: list[tuple[str, str]]
+    differing: list[str]
+    differ: list[tuple[str, Device]]
+    left: tuple[int, int]
 
 
 def build(records: list[Record]) -> Devices:
@@ -95,7 +103,31 @@ def build(records: list[Record]) -> Devices:
         tls=_counted(device.tls for device in found.values()),
         links=_counted(device.link.lower() for device in found.values()),
         health=_counted(device.health.lower() for device in found.values()),
+        **_differences(found, odd),
     )
+
+
+def _differences(found: dict[tuple[str, str], Device], odd: set[tuple[str, str]]) -> dict[str, Any]:
+    """Return ``common``, ``differing`` and ``differ``. A column in which hardly any NPUs agree, such as the temperature, tells nothing about one of them."""
+    common, differing = [], []
+    differ = set(odd)
+    for name in (column for column in COLUMNS if column != "address"):
+        values = {key: _cell(device, name) for key, device in found.items()}
+        usual, count = Counter(values.values()).most_common(1)[0] if values else ("", 0)
+        if count == len(values):
+            common += [(name, usual)] if usual else []
+            continue
+        differing.append(name)
+        if count > len(values) / 2:
+            differ |= {key for key, value in values.items() if value != usual}
+    order = sorted(differ, key=lambda key: (key not in odd, natural(key[0]), natural(key[1])))[:LISTED]
+    return {"common": common, "differing": differing, "differ": [(key[0], found[key]) for key in order],
+            "left": (len(odd.difference(order)), len(found.keys() - odd - set(order)))}
+
+
+def _cell(device: Device, name: str) -> str:
+    value = getattr(device, name)
+    return ", ".join(value) if isinstance(value, list) else str(value)
 
 
 def _counted(values: Iterable[str]) -> list[tuple[str, int]]:

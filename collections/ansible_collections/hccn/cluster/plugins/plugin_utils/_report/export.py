@@ -46,11 +46,16 @@ def document(page: Page) -> dict[str, Any]:
                    for trend in page.trends],
         "collectives": [asdict(run) for run in page.collectives],
         "latencies": [asdict(row) for row in page.latencies],
-        "devices": {**asdict(page.devices), "tls": dict(page.devices.tls), "links": dict(page.devices.links), "health": dict(page.devices.health)},
+        "devices": {**_devices(page), "tls": dict(page.devices.tls), "links": dict(page.devices.links), "health": dict(page.devices.health)},
         "coverage": page.coverage.as_dict(),
         "failures": [asdict(row) for row in page.failures],
         "task_failures": [asdict(row) for row in page.task_failures],
     }
+
+
+def _devices(page: Page) -> dict[str, Any]:
+    """Return the NPUs without what the page derives from them."""
+    return {key: value for key, value in asdict(page.devices).items() if key not in ("common", "differing", "differ", "left")}
 
 
 def _map(found: Map) -> dict[str, Any]:

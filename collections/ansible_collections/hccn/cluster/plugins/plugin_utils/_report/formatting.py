@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from .._history.pair_results import Metric
 from .._history.summary import Group
 from .fields import moment
@@ -59,16 +61,27 @@ def instant(stamp: str) -> str:
     return found.strftime("%Y-%m-%d %H:%M:%S %Z") if found else stamp
 
 
-def metric_text(metric: Metric) -> str:
-    """Return a metric: rdma write bandwidth at 64 KiB (ib_write_bw)."""
-    size = f"at {bytes_text(metric.size_bytes)}" if metric.size_bytes is not None else ""
-    words = " ".join(filter(None, (metric.kind, metric.operation, metric.measure, size)))
+Translate = Callable[[str], str]
+
+
+def as_is(word: str) -> str:
+    """Return a word of a record in English."""
+    return word
+
+
+def metric_text(metric: Metric, t: Translate = as_is) -> str:
+    """Return a metric: rdma write bandwidth at 64 KiB (ib_write_bw). ``t`` translates the words."""
+    words = " ".join(filter(None, (t(metric.kind), metric.operation, t(metric.measure), _at(metric.size_bytes, t))))
     return f"{words} ({metric.tool})" if metric.tool else words
 
 
-def group_text(group: Group) -> str:
+def group_text(group: Group, t: Translate = as_is) -> str:
     """Return the group of a trend: all_reduce at 32 MiB, 16 hosts, 32 ranks."""
-    size = f"at {bytes_text(group.size_bytes)}" if group.size_bytes is not None else ""
-    kind = "" if group.kind == "collective" else group.kind
-    words = " ".join(filter(None, (kind, group.operation, group.measure if group.kind != "collective" else "", size)))
-    return ", ".join(filter(None, (words or group.kind, group.pair_class, group.product, group.firmware)))
+    kind = "" if group.kind == "collective" else t(group.kind)
+    words = " ".join(filter(None, (kind, group.operation, t(group.measure) if group.kind != "collective" else "", _at(group.size_bytes, t))))
+    classes = ", ".join(map(t, filter(None, group.pair_class.split(", "))))
+    return ", ".join(filter(None, (words or t(group.kind), classes, group.product, group.firmware)))
+
+
+def _at(size: float | None, t: Translate) -> str:
+    return f"{t('at')} {bytes_text(size)}" if size is not None else ""

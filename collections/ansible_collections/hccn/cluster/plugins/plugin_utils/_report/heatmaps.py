@@ -3,8 +3,8 @@
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
 """Heatmaps of measurements: sender by receiver, rail by host, leaf by leaf. Rows and columns follow the topology.
 
-The maps show the most frequent metric of the run. Colours show the share of the expected value on a fixed scale, independent of the worst and
-best values of the run.
+The maps show the most frequent metric of the run. Colours show the share of the expected value on a fixed scale that breaks at the limit, independent of the
+worst and best values of the run.
 """
 
 from __future__ import annotations
@@ -12,18 +12,26 @@ from __future__ import annotations
 import statistics
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ...module_utils._core.samples import GBIT, MICROSECONDS
 from ...module_utils._core.words import natural
+from .._history.baseline import LEAST_DROP_OF_ENDPOINT, SIGMAS
 from .._history.pair_results import FAILED as FAILED_STATE
 from .._history.pair_results import OK, Endpoint, Metric, PairResult, pair_results
 from .._history.summary import RunContext
 from . import png
-from .fields import Record
+from .fields import Record, unique
+from .suspects import Suspects, by_endpoint
 
 LOW, HIGH = 0.5, 1.05
-"""Shares of the expected value at the limits of the scale; values beyond have the colour of the limit."""
+"""Shares of the expected value at the ends of the scale; values beyond have the colour of the end."""
+LIMIT = 0.95
+"""The limit as a share of the expected value, if nothing else is known."""
+LINE_RATE_LIMIT = 0.9
+"""Share of the line rate below which the diagnosis calls a pair slow."""
+LEAST_LIMIT, MOST_LIMIT = 0.55, 1.0
+"""Bounds of the limit, so that both parts of the scale are visible."""
 MOST_ENDPOINTS = 128
 """Up to this number of NPUs, a map across rails has a row per NPU; beyond, a row per host."""
 NO_DEVICE = 255
@@ -32,15 +40,19 @@ HISTORY, LINE_RATE, MEDIAN = "history", "line_rate", "median"
 
 @dataclass(frozen=True)
 class Expected:
-    """The value that counts as 100 %, and whether it is the baseline of the history, the line rate or the median of this run."""
+    """The value that counts as 100 %, and whether it is the baseline of the history, the line rate or the median of this run.
+
+    ``limit``: the share of it below which a value is worse than the noise of this run explains.
+    """
 
     value: float
     basis: str
+    limit: float = LIMIT
 
 
 @dataclass(frozen=True)
 class Map:
-    """``values[row][column]`` is in ``unit``, None if ``states[row][column]`` (png.DIAGONAL, FAILED, NOT_MEASURED) is not 0.
+    """``values[row][column]`` is in ``unit``, None if ``states[row][column]`` (png.DIAGONAL, FAILED, NOT_MEASURED, LOST) is not 0.
 
     ``devices``: if a cell represents several NPUs, the sending NPU of the worst pair, NO_DEVICE if unknown.
     """
@@ -82,11 +94,14 @@ def share(value: float, expected: Expected, unit: str) -> float:
     return value / expected.value if expected.value else 1.0
 
 
-def level(part: float | None) -> int:
-    """Return the palette index of a share."""
+def level(part: float | None, limit: float = LIMIT) -> int:
+    """Return the palette index of a share: the lower half of the palette for shares below the limit, the upper half for the others."""
     if part is None:
         return png.CLEAR
-    return round(min(max((part - LOW) / (HIGH - LOW), 0.0), 1.0) * (png.SHADES - 1))
+    half = png.SHADES // 2
+    if part < limit:
+        return round(max((part - LOW) / (limit - LOW), 0.0) * (half - 1))
+    return half + round(min((part - limit) / (HIGH - limit), 1.0) * (half - 1))
 
 
 class PairResults:
@@ -118,24 +133,44 @@ class PairResults:
 
     def expected(self, normal: float | None) -> Expected:
         """Return the value of 100 %: the baseline ``normal``, else the line rate, else the median of the run."""
-        if normal:
-            return Expected(normal, HISTORY)
-        if self.line_rate and self.metric and self.metric.unit == GBIT:
-            return Expected(self.line_rate, LINE_RATE)
         values = [result.value for result in self.results if result.value is not None]
-        return Expected(statistics.median(values) if values else 0.0, MEDIAN)
+        median = statistics.median(values) if values else 0.0
+        spread = 1.4826 * statistics.median(abs(value - median) for value in values) / median if median else 0.0
+        rate = self.line_rate if self.metric and self.metric.unit == GBIT else None
+        value, basis = (normal, HISTORY) if normal else (rate, LINE_RATE) if rate else (median, MEDIAN)
+        return Expected(value, basis, self._limit(value, normal or median, spread, rate))
+
+    def _limit(self, expected: float, usual: float, spread: float, rate: float | None) -> float:
+        """Return the limit as a share: the usual value less the noise of the run, at least LEAST_DROP_OF_ENDPOINT, and not below the floor of the line rate."""
+        if not expected or not usual:
+            return LIMIT
+        drop = max(LEAST_DROP_OF_ENDPOINT, SIGMAS * spread)
+        if self.metric and self.metric.unit == MICROSECONDS:
+            found = expected / (usual * (1 + drop))
+        else:
+            found = max(usual * (1 - drop), LINE_RATE_LIMIT * (rate or 0.0)) / expected
+        return min(max(found, LEAST_LIMIT), MOST_LIMIT)
 
 
-def build(measured: PairResults, normal: float | None) -> Maps | None:
+@dataclass(frozen=True)
+class Others:
+    """What maps show beside the results: ``hosts`` of the run without results (rows of their own), and the ``suspects``."""
+
+    hosts: frozenset[str] = frozenset()
+    suspects: Suspects = field(default_factory=Suspects)
+
+
+def build(measured: PairResults, normal: float | None, others: Others | None = None) -> Maps | None:
     """Return the maps of a run, None if it has no pair results. ``normal``: the baseline of the history."""
     if measured.metric is None:
         return None
+    beside = others or Others()
     expected = measured.expected(normal)
     everything = [*measured.results, *measured.without_value]
     endpoints = {endpoint for result in everything for endpoint in (result.source, result.target)}
     unit = measured.metric.unit
-    return Maps(measured.metric, expected, _pairs(measured, unit, everything, endpoints, expected), _rails(measured, unit, endpoints, expected),
-                _leaves(measured, unit, expected))
+    return Maps(measured.metric, expected, _pairs(measured, unit, everything, endpoints, expected, beside),
+                _rails(measured, unit, endpoints, expected, beside.suspects), _leaves(measured, unit, expected))
 
 
 def ordered(hosts: Iterable[str], context: RunContext) -> list[str]:
@@ -146,13 +181,17 @@ def ordered(hosts: Iterable[str], context: RunContext) -> list[str]:
     return sorted(hosts, key=lambda host: (natural(leaf.get(host, "")), natural(host)))
 
 
-def _pairs(measured: PairResults, unit: str, everything: list[PairResult], endpoints: set[Endpoint], expected: Expected) -> Map:
+def _pairs(measured: PairResults, unit: str, everything: list[PairResult], endpoints: set[Endpoint], expected: Expected, beside: Others) -> Map:
     """Return the map of senders by receivers: of hosts, with the worst NPU per cell, or of NPUs if the run crosses rails or has a single host."""
-    names, place = _axis(measured.context, everything, endpoints)
+    names, place = _axis(measured.context, everything, endpoints, beside.hosts)
     size = len(names)
     values: list[list[float | None]] = [[None] * size for name in names]
     states = [bytearray([png.NOT_MEASURED]) * size for name in names]
     devices = [bytearray([NO_DEVICE]) * size for name in names] if size < len(endpoints) else None
+    for number in [number for number, name in enumerate(names) if name in beside.suspects.lost]:
+        states[number] = bytearray([png.LOST]) * size
+        for line in states:
+            line[number] = png.LOST
     for number in range(size):
         states[number][number] = png.DIAGONAL
     for result in measured.results:
@@ -171,15 +210,17 @@ def _pairs(measured: PairResults, unit: str, everything: list[PairResult], endpo
     return Map("pairs", names, list(names), values, list(map(bytes, states)), expected, unit, list(map(bytes, devices)) if devices else None)
 
 
-def _axis(context: RunContext, everything: list[PairResult], endpoints: set[Endpoint]) -> tuple[list[str], dict[Endpoint, int]]:
-    """Return the names of rows and columns, and the index of each endpoint."""
-    hosts = ordered({endpoint.host for endpoint in endpoints}, context)
+def _axis(context: RunContext, everything: list[PairResult], endpoints: set[Endpoint], others: Iterable[str] = ()) -> tuple[list[str], dict[Endpoint, int]]:
+    """Return the names of rows and columns, and the index of each endpoint. ``others``: hosts without results, which get a row, too."""
+    measured = ordered({endpoint.host for endpoint in endpoints}, context)
     crossing = any(result.source.device != result.target.device for result in everything)
-    rank = {host: number for number, host in enumerate(hosts)}
-    if len(hosts) > 1 and not (crossing and len(endpoints) <= MOST_ENDPOINTS):
+    if len(measured) > 1 and not (crossing and len(endpoints) <= MOST_ENDPOINTS):
+        hosts = ordered({*measured, *others}, context)
+        rank = {host: number for number, host in enumerate(hosts)}
         return hosts, {endpoint: rank[endpoint.host] for endpoint in endpoints}
+    rank = {host: number for number, host in enumerate(measured)}
     order = sorted(endpoints, key=lambda one: (rank[one.host], natural(str(one))))
-    return list(map(str, order)), {endpoint: number for number, endpoint in enumerate(order)}
+    return [*map(str, order), *unique(set(others) - rank.keys())], {endpoint: number for number, endpoint in enumerate(order)}
 
 
 def _device(result: PairResult) -> int:
@@ -187,26 +228,29 @@ def _device(result: PairResult) -> int:
     return device if isinstance(device, int) and 0 <= device < NO_DEVICE else NO_DEVICE
 
 
-def _rails(measured: PairResults, unit: str, endpoints: set[Endpoint], expected: Expected) -> Map | None:
-    """Return the map of rails by hosts: the median of each NPU as sender and receiver together."""
+def _rails(measured: PairResults, unit: str, endpoints: set[Endpoint], expected: Expected, suspects: Suspects) -> Map | None:
+    """Return the map of rails by hosts: the better median of each NPU, over its pairs with partners that are no suspects."""
     devices = sorted({endpoint.device for endpoint in endpoints if endpoint.device is not None}, key=lambda device: natural(str(device)))
     hosts = ordered({endpoint.host for endpoint in endpoints}, measured.context)
     if len(devices) < 2 or len(hosts) < 2:
         return None
-    found: dict[Endpoint, list[float]] = {}
-    for result in measured.results:
-        if result.value is not None:
-            found.setdefault(result.source, []).append(result.value)
-            found.setdefault(result.target, []).append(result.value)
-    failed = {endpoint for result in measured.without_value if result.state == FAILED_STATE for endpoint in (result.source, result.target)}
+    found = {end: typical([result.value for result in results if result.value is not None], unit)
+             for end, results in by_endpoint(measured.results, suspects).items()}
+    failed = {end for result in measured.without_value if result.state == FAILED_STATE
+              for end, other in ((result.source, result.target), (result.target, result.source)) if end in suspects or other not in suspects}
     values: list[list[float | None]] = []
     states = []
     for device in devices:
         of_rail = [Endpoint(host, device) for host in hosts]
-        values.append([statistics.median(found[one]) if one in found else None for one in of_rail])
+        values.append([found.get(one) for one in of_rail])
         states.append(bytes(0 if one in found else png.FAILED if one in failed else png.NOT_MEASURED for one in of_rail))
     names = [f"NPU {device}" if isinstance(device, int) else str(device) for device in devices]
     return Map("rails", names, hosts, values, states, expected, unit)
+
+
+def typical(values: list[float], unit: str) -> float:
+    """Return the better median: of two values the better one, since the partner may be the reason for the worse one."""
+    return statistics.median_low(values) if unit == MICROSECONDS else statistics.median_high(values)
 
 
 def _leaves(measured: PairResults, unit: str, expected: Expected) -> Map | None:

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from ...module_utils._core.words import some
+from .._history.baseline import LEAST_RUNS
 from . import translations
 from .coverage import Planned
-from .model import Page
+from .model import DEFAULT_TITLE, Page
 from .formatting import bytes_text, duration, group_text, instant, metric_text, percent, rounded, with_unit
 from .worst_pairs import WorstPair
 
@@ -76,7 +77,8 @@ def _table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[st
 
 def _head(page: Page, t: Any) -> list[str]:
     facts = page.facts
-    lines = [f"# {safe(page.title)}", "", f"**{safe(translations.headline(page, t.keywords['language']))}**", ""]
+    title = t("title") if page.title == DEFAULT_TITLE else page.title
+    lines = [f"# {safe(title)}", "", f"**{safe(translations.headline(page, t.keywords['language']))}**", ""]
     if facts.state == "incomplete":
         lines += [f"**{t('incomplete')}**", ""]
     lines.append(f"{t('run')} {safe(facts.run_id)}, {safe(instant(facts.started_at))}, {safe(facts.playbook)}, {duration(facts.duration_s)}")
@@ -86,7 +88,8 @@ def _head(page: Page, t: Any) -> list[str]:
 def _findings(page: Page, t: Any) -> list[str]:
     if not page.rows:
         return [f"## {t('findings')}", "", t("no_findings")] if page.conclusion else []
-    rows = [(safe(t(row.severity)), safe(row.component.name), _why(row.message, row.evidence), safe(row.next_step)) for row in page.rows[:LISTED]]
+    rows = [(safe(t(row.severity)), safe(translations.component(row.component.name, _language(t))), _why(row.message, row.evidence, t),
+             safe(_step(row.next_step, t))) for row in page.rows[:LISTED]]
     lines = [f"## {t('findings')}", "", *_table([t(key) for key in ("c_severity", "c_component", "c_message", "c_next")], rows)]
     return lines + (["", t("more_findings", count=len(page.rows) - LISTED)] if len(page.rows) > LISTED else [])
 
@@ -97,8 +100,8 @@ def _verdicts(page: Page, t: Any) -> list[str]:
         # The reasons are in the findings.
         named = {name: [row.host for row in page.bad if row.verdict == name] for name in page.classes if name != "good"}
         return lines + ["", *(f"- {safe(t(name))}: {safe(some(hosts, LISTED))}" for name, hosts in named.items())] if named else lines
-    rows = [(safe(row.name or row.kind), safe(t(row.state)), _why(row.sentence, row.evidence)) for row in page.fabric[:LISTED]]
-    rows += [(safe(row.host), safe(t(row.verdict)), _why(row.sentence, row.evidence)) for row in page.bad[:LISTED]]
+    rows = [(safe(row.name or row.kind), safe(t(row.state)), _why(row.sentence, row.evidence, t)) for row in page.fabric[:LISTED]]
+    rows += [(safe(row.host), safe(t(row.verdict)), _why(row.sentence, row.evidence, t)) for row in page.bad[:LISTED]]
     if rows:
         lines += ["", *_table([t("c_host"), t("c_class"), t("c_why")], rows)]
     if len(page.bad) > LISTED:
@@ -106,8 +109,23 @@ def _verdicts(page: Page, t: Any) -> list[str]:
     return lines
 
 
-def _why(sentence: str, evidence: Sequence[str]) -> str:
-    return "<br>".join([safe(sentence), *map(safe, evidence)])
+def _why(sentence: str, evidence: Sequence[str], t: Any) -> str:
+    """Return a message and its evidence in the language of the page, as far as there is a translation."""
+    language = _language(t)
+    return "<br>".join([safe(translations.sentence(sentence, language) or sentence), *(safe(translations.evidence(one, language) or one) for one in evidence)])
+
+
+def _language(t: Any) -> str:
+    return str(t.keywords["language"])
+
+
+def _words(t: Any) -> Callable[[str], str]:
+    return lambda word: t(word) if word else ""
+
+
+def _step(text: str, t: Any) -> str:
+    found = translations.step(text, _language(t))
+    return " ".join(filter(None, found[:2])) if found.translated else text
 
 
 def _worst(page: Page, t: Any) -> list[str]:
@@ -117,22 +135,22 @@ def _worst(page: Page, t: Any) -> list[str]:
     rows = [(safe(row.source), safe(row.target), t("failed") if row.value is None else with_unit(row.value, row.unit), percent(row.share),
              _evidence(row, t)) for row in page.worst]
     columns = [t(key) for key in ("c_sender", "c_receiver", "c_value", "c_share", "c_evidence")]
-    return [f"## {t('worst')}", "", f"{safe(metric_text(page.maps.metric))}. {expected}.", "", *_table(columns, rows)]
+    return [f"## {t('worst')}", "", f"{safe(metric_text(page.maps.metric, _words(t)))}. {expected}.", "", *_table(columns, rows)]
 
 
 def _evidence(row: WorstPair, t: Any) -> str:
     parts = [safe(row.message)] if row.message else []
-    if row.source_median is None and row.target_median is None:
-        parts.append(t("no_others"))
-    else:
+    if row.source_median is not None or row.target_median is not None:
         parts.append(t("others", sender=with_unit(row.source_median, row.unit), receiver=with_unit(row.target_median, row.unit)))
     return "; ".join(parts + ([t("reverse", value=with_unit(row.reverse, row.unit))] if row.reverse is not None else []))
 
 
 def _regressions(page: Page, t: Any) -> list[str]:
     if not page.regressions:
-        return [f"## {t('trends')}", "", t("no_worse" if page.trends else "no_trends")]
-    rows = [(safe(", ".join(filter(None, (str(row.endpoint) if row.endpoint else "", group_text(row.group))))), with_unit(row.now, row.group.unit),
+        compared, without = page.compared
+        lines = ([t("no_worse_of", count=compared)] if compared else []) + ([t("not_compared", count=without, least=LEAST_RUNS)] if without else [])
+        return [f"## {t('trends')}", "", *lines] if lines else []
+    rows = [(safe(", ".join(filter(None, (str(row.endpoint) if row.endpoint else "", group_text(row.group, _words(t)))))), with_unit(row.now, row.group.unit),
              with_unit(row.before, row.group.unit), f"{row.drop_percent} %", t(row.reason)) for row in page.regressions]
     return [f"## {t('trends')}", "", *_table([t(key) for key in ("c_what", "c_now", "c_before", "c_drop", "c_status")], rows)]
 

@@ -6,25 +6,33 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from .._findings.causes import SEVERITIES
 from .._findings.finding import Finding
 from .._findings.screen import grouped
 from .._history.baseline import Regression
+from .._history.nights import Night
+from .._history.pair_results import Endpoint, endpoint_of
 from .._history.query import BaselineComparison
 from .._history.reader import Run
+from . import cards, coverage, devices, distribution, health, heatmaps, suspects, tables, timeline, topology, trends, verdicts, worst_pairs
 from . import conclusion as conclusions
-from . import coverage, devices, heatmaps, tables, trends, verdicts, worst_pairs
+from .cards import Card
 from .conclusion import KeptConclusion
 from .coverage import Coverage
 from .devices import Devices
+from .distribution import Distribution
 from .fields import Record, endpoint, error_of, hosts_of, mapping, moment, text, tool_of, unique
+from .health import Changes, Health
 from .heatmaps import Maps, PairResults
 from .tables import Collective, Latency
+from .timeline import Timeline
+from .topology import Topology
 from .trends import Trend
 from .verdicts import FabricComponent, HostVerdict
-from .worst_pairs import HostMedian, WorstPair
+from .worst_pairs import EndMedian, WorstPair
 
 DEFAULT_TITLE = "Fabric report"
 LISTED_REGRESSIONS = 20
@@ -80,8 +88,8 @@ class TaskFailure:
 class Page:
     """The content of a page. ``conclusion`` is None if the run made none, as in earlier releases.
 
-    ``findings``: all, worst first. ``rows``: the same, with findings that several hosts share as one. ``maps`` and ``worst`` show one metric. ``regressions``:
-    at most LISTED_REGRESSIONS.
+    ``findings``: all, worst first. ``rows``: the same, with findings that several hosts share as one; ``cards``: those with what is known about them.
+    ``maps`` and ``worst`` show one metric. ``compared``: number of values with and without a baseline. ``regressions``: at most LISTED_REGRESSIONS.
     """
 
     title: str
@@ -89,13 +97,20 @@ class Page:
     conclusion: KeptConclusion | None
     findings: list[Finding]
     rows: list[Finding]
+    cards: list[Card]
     verdicts: list[HostVerdict]
     fabric: list[FabricComponent]
     judged: bool
     maps: Maps | None
     worst: list[WorstPair]
-    lowest: list[HostMedian]
+    lowest: list[EndMedian]
     pairs: int
+    distribution: Distribution | None
+    topology: Topology | None
+    timeline: Timeline | None
+    health: Health | None
+    changes: Changes | None
+    compared: tuple[int, int]
     trends: list[Trend]
     regressions: list[Regression]
     regression_count: int
@@ -149,29 +164,42 @@ class Page:
 
 
 def build(run: Run, title: str = DEFAULT_TITLE, current: bool = False, comparison: BaselineComparison | None = None,
-          unreadable: list[str] | None = None) -> Page:
-    """Return the content of the page of ``run``. ``current``: a task of this run writes the page, so the run has no end line yet."""
+          unreadable: list[str] | None = None, nights: Sequence[Night] = ()) -> Page:
+    """Return the content of the page of ``run``. ``current``: a task of this run writes the page, so the run has no end line yet.
+
+    ``nights``: earlier runs of the same playbook, newest first.
+    """
     by_kind: dict[str, list[Record]] = {}
     for record in run.records:
         by_kind.setdefault(text(record.get("kind")), []).append(record)
     measured = PairResults(run.records)
-    maps = heatmaps.build(measured, _normal(measured, comparison))
     conclusion, findings = conclusions.read(run.records)
     hosts = verdicts.build(run, conclusion, conclusions.by_host(findings))
+    blamed = suspects.of_run(findings, hosts)
+    maps = heatmaps.build(measured, _normal(measured, comparison), heatmaps.Others(frozenset(row.host for row in hosts), blamed))
+    rows, fabric = grouped(findings), verdicts.components(run.records)
+    shown = rows if conclusion or findings else grouped(cards.of_verdicts(hosts, fabric))
     found = comparison.regressions if comparison else []
     return Page(
         title=title,
         facts=_facts(run, by_kind, current),
         conclusion=conclusion,
         findings=findings,
-        rows=grouped(findings),
+        rows=rows,
+        cards=cards.build(shown, nights, by_kind.get("device", []), comparison),
         verdicts=hosts,
-        fabric=verdicts.components(run.records),
+        fabric=fabric,
         judged=conclusion is not None or "verdict" in by_kind,
         maps=maps,
         worst=worst_pairs.pairs(measured, maps.expected) if maps else [],
-        lowest=worst_pairs.hosts(measured, maps.expected) if maps else [],
+        lowest=worst_pairs.ends(measured, maps.expected, blamed) if maps else [],
         pairs=len(measured.results) + len(measured.without_value),
+        distribution=distribution.build(measured, maps.expected) if maps else None,
+        topology=topology.build(measured.context, _npus(measured, by_kind.get("device", [])), hosts, findings),
+        timeline=timeline.build(run, hosts),
+        health=health.over_runs(run.file.started, hosts, nights),
+        changes=health.changes(findings, nights, comparison),
+        compared=_compared(comparison),
         trends=trends.build(comparison),
         regressions=found[:LISTED_REGRESSIONS],
         regression_count=len(found),
@@ -183,6 +211,20 @@ def build(run: Run, title: str = DEFAULT_TITLE, current: bool = False, compariso
         task_failures=_task_failures(run.events),
         unreadable=unreadable or [],
     )
+
+
+def _npus(measured: PairResults, read: list[Record]) -> set[Endpoint]:
+    """Return the NPUs that were read or measured."""
+    found = {end for result in (*measured.results, *measured.without_value) for end in (result.source, result.target)}
+    return found | {end for end in (endpoint_of(record.get("source")) for record in read) if end is not None}
+
+
+def _compared(comparison: BaselineComparison | None) -> tuple[int, int]:
+    """Return the number of values that were compared with a baseline, and of those without one although there are earlier runs."""
+    if comparison is None:
+        return 0, 0
+    known = [group in comparison.baselines for group in comparison.current.groups]
+    return sum(known), len(known) - sum(known) if comparison.earlier else 0
 
 
 def _normal(measured: PairResults, comparison: BaselineComparison | None) -> float | None:

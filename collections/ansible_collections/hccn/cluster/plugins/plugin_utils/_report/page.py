@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ...module_utils._core.record import utc
-from .._history import collect, files, pinned, query, reader, location
+from .._history import collect, files, location, nights, pinned, query, reader
 from .._history.baseline import LEAST_RUNS, compute_baselines
 from .._history.format import HistoryError, line, page_path
-from . import export, html, markdown, model, prometheus
+from . import export, html, index, markdown, model, prometheus
 
 DEFAULT_LIMIT = 30
 """Default maximum number of earlier runs for trends and baselines."""
@@ -45,15 +45,18 @@ def write(folder: Path, run_id: str | None = None, path: Path | None = None, *, 
     run = reader.choose(folder, run_id, this_run, lost)
     comparison = history.compare(run, baseline)
     current = run.file.path == this_run and not lost
-    page = model.build(run, title, current, comparison, history.unreadable)
+    of_folder = path is None and page_format == "html"
+    page = model.build(run, title, current, comparison, history.unreadable, nights.before(folder, run, max(0, limit)))
     if page_format == "baseline":
         text = _baseline(comparison, limit)
     elif page_format == "jsonl":
         text = _lines(run, current)
     else:
-        text = _rendered(page, comparison, page_format, language)
+        text = _rendered(page, comparison, page_format, language, page_path(folder, run.file.run_id, page_format) if of_folder else None)
     of_history = current and path is None  # a new record like the file of the run, of which no run has two
     path, content = path or page_path(folder, run.file.run_id, page_format), text.encode("utf-8", "replace")
+    if of_folder and not dry_run:
+        _update_index(path, page, language, mode)
     before = _put(path, content, mode, dry_run)
     return Written(path, before != content and not of_history, page, run, current, before, content)
 
@@ -69,12 +72,27 @@ def _put(path: Path, content: bytes, mode: int, dry_run: bool) -> bytes | None:
     return before
 
 
-def _rendered(page: model.Page, comparison: query.BaselineComparison, page_format: str, language: str) -> str:
+def _update_index(path: Path, page: model.Page, language: str, mode: int) -> None:
+    """Write the index beside the page before the page itself, so that the page is the newest file of the folder."""
+    try:
+        index.update(path.parent, index.of_page(page, path.name), language, mode)
+    except OSError as error:
+        raise HistoryError("page_not_written", f"The index of the reports cannot be written beside {path}: {error.strerror or error}.") from None
+
+
+def _rendered(page: model.Page, comparison: query.BaselineComparison, page_format: str, language: str, path: Path | None = None) -> str:
+    """Return the text of a page. ``path``: that of a page in the folder of the reports, which is linked to the others."""
     if page_format == "md":
         return markdown.render(page, language)
     if page_format == "json":
         return export.render(page)
-    return prometheus.render(page, comparison) if page_format == "prom" else html.render(page, language)
+    if page_format == "prom":
+        return prometheus.render(page, comparison)
+    if path is None:
+        return html.render(page, language)
+    entry = index.of_page(page, path.name)
+    links = index.nav(*index.neighbours(entry, index.entries(path.parent)), has_changes=page.changes is not None)
+    return html.render(page, language, links, index.encoded(entry))
 
 
 def _baseline(comparison: query.BaselineComparison, limit: int) -> str:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from . import png
-from .heatmaps import HIGH, LOW, Map, Maps, level
+from .heatmaps import LOW, Map, Maps, level
 from .formatting import with_unit
 
 WIDE, NARROW = 1060, 216
@@ -28,11 +28,13 @@ MARK = 14
 """Height of a name beside a map in pixels."""
 NAME = 14
 """Characters of a name beside a map. Longer names are cut at the beginning, since host names differ at the end."""
-NOT_MEASURED, FAILED, DIAGONAL = 65535, 65534, 65533
-_CODES = {png.NOT_MEASURED: NOT_MEASURED, png.FAILED: FAILED, png.DIAGONAL: DIAGONAL}
+ONE_MARK = 0.97
+"""The largest limit beside which 100 % gets a mark of its own in the legend."""
+NOT_MEASURED, FAILED, DIAGONAL, LOST = 65535, 65534, 65533, 65532
+_CODES = {png.NOT_MEASURED: NOT_MEASURED, png.FAILED: FAILED, png.DIAGONAL: DIAGONAL, png.LOST: LOST}
 
 
-STATE_IMAGES = {state: png.inline(png.overlay([bytes([state])], 9)) for state in (png.DIAGONAL, png.FAILED, png.NOT_MEASURED)}
+STATE_IMAGES = {state: png.inline(png.overlay([bytes([state])], 9)) for state in (png.DIAGONAL, png.FAILED, png.NOT_MEASURED, png.LOST)}
 """An image of each state for the legend."""
 
 
@@ -43,6 +45,16 @@ class Mark:
     place: int
     name: str
     narrow: bool
+
+
+@dataclass(frozen=True)
+class Tick:
+    """A mark of the legend: its place in percent of the scale, the share and the value at it."""
+
+    place: float
+    part: float
+    value: str
+    is_limit: bool
 
 
 @dataclass(frozen=True)
@@ -59,8 +71,7 @@ class Plot:
     row_width: int
     column_height: int
     data: dict[str, Any]
-    scale: list[tuple[int, str]]
-    gradient: str
+    scale: list[Tick]
 
 
 def build(maps: Maps | None) -> list[Plot]:
@@ -70,12 +81,12 @@ def build(maps: Maps | None) -> list[Plot]:
 
 def _plot(found: Map) -> Plot:
     wide, narrow = _cell(found, PREFERRED, WIDE), _cell(found, NARROW, NARROW)
-    base = png.picture(len(found.columns), [bytes(level(found.share(row, column)) for column in range(len(found.columns)))
+    base = png.picture(len(found.columns), [bytes(level(found.share(row, column), found.expected.limit) for column in range(len(found.columns)))
                                             for row in range(len(found.rows))], png.SCALE)
     rows, columns = _marks(found.rows, wide[1], narrow[1]), _marks(found.columns, wide[0], narrow[0])
     return Plot(found, png.inline(base), png.inline(png.overlay(found.states, 9 if len(found.columns) <= 128 else 3)), wide, narrow, rows, columns,
                 max((len(mark.name) for mark in rows), default=0), max((len(mark.name) for mark in columns), default=0),
-                _data(found), _scale(found), _gradient())
+                _data(found), _scale(found))
 
 
 def _cell(found: Map, preferred: int, most: int) -> tuple[int, int]:
@@ -115,12 +126,12 @@ def _data(found: Map) -> dict[str, Any]:
     scale = _decimals(max(known, default=1.0))
     numbers = array("H")
     for values, states in zip(found.values, found.states):
-        numbers.extend(_CODES[state] if state else min(DIAGONAL - 1, round((value or 0) * scale)) for value, state in zip(values, states))
+        numbers.extend(_CODES[state] if state else min(LOST - 1, round((value or 0) * scale)) for value, state in zip(values, states))
     if sys.byteorder == "big":
         numbers.byteswap()
     raw = numbers.tobytes()
     data: dict[str, Any] = {"name": found.name, "rows": found.rows, "columns": found.columns if found.columns != found.rows else None,
-                            "unit": "µs" if found.unit == "us" else found.unit, "expected": found.expected.value, "scale": scale,
+                            "unit": "µs" if found.unit == "us" else found.unit, "expected": found.expected.value, "limit": found.expected.limit, "scale": scale,
                             "values": _packed(raw[1::2] + raw[0::2])}
     if found.devices:
         data["devices"] = _packed(b"".join(found.devices))
@@ -129,28 +140,36 @@ def _data(found: Map) -> dict[str, Any]:
 
 def _decimals(greatest: float) -> float:
     """Return the power of ten that scales the greatest value to at least four digits in two bytes."""
-    return 10.0 ** math.floor(math.log10((DIAGONAL - 1) / greatest)) if greatest > 1e-9 else 1.0
+    return 10.0 ** math.floor(math.log10((LOST - 1) / greatest)) if greatest > 1e-9 else 1.0
 
 
 def _packed(content: bytes) -> str:
     return base64.b64encode(zlib.compress(content, 9)).decode("ascii")
 
 
-def _scale(found: Map) -> list[tuple[int, str]]:
-    """Return the marks of the legend: percent of the expected value, and that value."""
-    expected = found.expected.value
-    marks = []
-    for part in (50, 75, 100):
-        value = expected * part / 100 if found.unit != "us" else expected * 100 / part
-        marks.append((part, with_unit(value, found.unit)))
-    return marks
+def _scale(found: Map) -> list[Tick]:
+    """Return the marks of the legend. The limit divides the scale in the middle."""
+    limit = found.expected.limit
+    parts = [(LOW, 0.0), (limit, 50.0)] + ([(1.0, place_of(1.0, limit))] if limit < ONE_MARK else [])
+    return [Tick(place, part, with_unit(_value(found, part), found.unit), part == limit) for part, place in parts]
 
 
-def place_of(part: int) -> float:
-    """Return the position of a percentage on the scale, in percent of its length."""
-    return round((part / 100 - LOW) / (HIGH - LOW) * 100, 2)
+def _value(found: Map, part: float) -> float:
+    return found.expected.value * part if found.unit != "us" else found.expected.value / part
 
 
-def _gradient() -> str:
-    steps = [png.shade(round(number * (png.SHADES - 1) / 8)) for number in range(9)]
-    return ",".join(f"#{red:02x}{green:02x}{blue:02x}" for red, green, blue, _alpha in steps)
+def place_of(part: float, limit: float) -> float:
+    """Return the position of a share on the scale, in percent of its length."""
+    return round(100 * level(part, limit) / (png.SHADES - 1), 2)
+
+
+def gradient() -> str:
+    """Return the colours of the scale as stops of a CSS gradient, with a break in the middle."""
+    stops = [(number * 5, round(number / 20 * (png.SHADES - 1))) for number in range(21) if number != 10]
+    stops[10:10] = [(50, png.SHADES // 2 - 1), (50, png.SHADES // 2)]
+    return ",".join(f"#{bytes(png.shade(index)[:3]).hex()} {place}%" for place, index in stops)
+
+
+def palette() -> str:
+    """Return the colours of the scale for the script, three bytes each."""
+    return base64.b64encode(b"".join(bytes(colour[:3]) for colour in png.SCALE[:png.SHADES])).decode("ascii")

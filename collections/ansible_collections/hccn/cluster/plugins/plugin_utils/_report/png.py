@@ -3,7 +3,7 @@
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
 """Write palette images (PNG, ISO/IEC 15948) with the standard library, and define the colours of the maps.
 
-The colours are those of viridis, whose order is preserved in greyscale.
+The scale has two parts, red below the limit and blue from the limit on. It is ordered in greyscale, and does not require to distinguish red from green.
 """
 
 from __future__ import annotations
@@ -18,14 +18,17 @@ Colour = tuple[int, int, int, int]
 SHADES = 240
 """Palette entries of the scale, dark to light; the next entry is transparent."""
 CLEAR = SHADES
-_ANCHORS = ("440154", "472d7b", "3b528b", "2c728e", "21918c", "28ae80", "5ec962", "addc30", "fde725")
+_BELOW = ("2b0a3d", "7a0f2b", "b3261e", "d9480f")
+_ABOVE = ("2f7fc4", "7db8e0", "e6f2fb")
 
 
 def shade(index: int) -> Colour:
     """Return the colour at a position on the scale, 0 to SHADES - 1."""
-    place = index / (SHADES - 1) * (len(_ANCHORS) - 1)
-    low = min(int(place), len(_ANCHORS) - 2)
-    one, other = (bytes.fromhex(_ANCHORS[number]) for number in (low, low + 1))
+    half = SHADES // 2
+    anchors = _BELOW if index < half else _ABOVE
+    place = index % half / (half - 1) * (len(anchors) - 1)
+    low = min(int(place), len(anchors) - 2)
+    one, other = (bytes.fromhex(anchors[number]) for number in (low, low + 1))
     red, green, blue = (round(a + (b - a) * (place - low)) for a, b in zip(one, other))
     return red, green, blue, 255
 
@@ -55,8 +58,8 @@ def inline(content: bytes) -> str:
 
 
 # The states of a cell without a value. Their patterns differ in shape, so that they can be distinguished in greyscale and on paper.
-DIAGONAL, FAILED, NOT_MEASURED = 1, 2, 3
-OVERLAY: tuple[Colour, ...] = ((0, 0, 0, 0), (128, 128, 128, 150), (176, 0, 32, 255), (255, 255, 255, 255), (128, 128, 128, 190))
+DIAGONAL, FAILED, NOT_MEASURED, LOST = 1, 2, 3, 4
+OVERLAY: tuple[Colour, ...] = ((0, 0, 0, 0), (128, 128, 128, 150), (176, 0, 32, 255), (255, 255, 255, 255), (128, 128, 128, 190), (64, 64, 72, 255))
 
 
 def _pattern(state: int, size: int) -> list[bytes]:
@@ -68,6 +71,8 @@ def _pattern(state: int, size: int) -> list[bytes]:
             rows.append(bytes(1 for x in range(size)))
         elif state == FAILED:
             rows.append(bytes(3 if size >= 4 and (x in (y, last - y)) and 0 < y < last else 2 for x in range(size)))
+        elif state == LOST:
+            rows.append(bytes(5 if (x + y) % 3 == 0 else 4 for x in range(size)))
         elif state == NOT_MEASURED:
             rows.append(bytes(4 if middle - size // 9 <= x <= middle and middle - size // 9 <= y <= middle else 0 for x in range(size)))
         else:
@@ -77,7 +82,7 @@ def _pattern(state: int, size: int) -> list[bytes]:
 
 def overlay(states: Sequence[bytes], size: int) -> bytes:
     """Return a PNG of the states with ``size`` pixels per cell. ``states``: rows of states, 0 for a cell with a value."""
-    patterns = {state: _pattern(state, size) for state in (0, DIAGONAL, FAILED, NOT_MEASURED)}
+    patterns = {state: _pattern(state, size) for state in (0, DIAGONAL, FAILED, NOT_MEASURED, LOST)}
     rows: list[bytes] = []
     for line in states:
         rows += [b"".join([patterns[state][y] for state in line]) for y in range(size)]

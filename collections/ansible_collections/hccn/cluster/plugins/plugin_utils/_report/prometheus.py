@@ -10,18 +10,24 @@ from typing import Any
 
 from ...module_utils._core.samples import GBIT
 from .._findings.causes import SEVERITIES
+from .._findings.finding import Finding
 from .._history.pair_results import GBYTE
 from .._history.query import BaselineComparison
 from .fields import moment
 from .model import Page
 
+MOST_NAMED = 100
+"""Series of a family that names hosts and NPUs."""
 _BYTES = {GBIT: 1e9 / 8, GBYTE: 1e9}
 Sample = tuple[Mapping[str, Any], float]
 
 
 def render(page: Page, comparison: BaselineComparison | None) -> str:
-    """Return the metrics in text format and base units (bytes, seconds, ratios), without timestamps, which the collector rejects."""
-    return "".join(line for family in _families(page, comparison) for line in family)
+    """Return the metrics in base units (bytes, seconds, ratios), without timestamps, which the collector rejects.
+
+    The text is valid in Prometheus' text format, to which the last line is a comment, and in OpenMetrics, which requires it.
+    """
+    return "".join(line for family in _families(page, comparison) for line in family) + "# EOF\n"
 
 
 def _families(page: Page, comparison: BaselineComparison | None) -> Iterator[list[str]]:
@@ -40,13 +46,32 @@ def _families(page: Page, comparison: BaselineComparison | None) -> Iterator[lis
         ({"kind": kind, "status": status}, count) for kind, *counts in facts.kinds for status, count in zip(("ok", "failed", "not_run"), counts)])
     yield _family("hccn_host_pairs_measured_ratio", "Share of the pairs of hosts that were measured.", [
         ({}, page.coverage.pairs_met / page.coverage.pairs_possible)] if page.coverage.pairs_possible else [])
-    yield _family("hccn_host_bandwidth_ratio", "Lower of a host's medians as sender and as receiver, as a share of the expected value; the lowest ten.",
-                  [({"host": row.host}, row.share) for row in page.lowest])
+    yield from _named(page)
+    yield _family("hccn_npu_bandwidth_ratio", "Lower of an NPU's medians as sender and as receiver, as a share of the expected value; the lowest ten.",
+                  [({"host": row.end.host, "device": "" if row.end.device is None else row.end.device}, row.share) for row in page.lowest])
     yield _family("hccn_devices_link_up_ratio", "Share of NPUs whose link is up.", _share(page.devices.links, "up"))
     yield _family("hccn_devices_standing_out", "NPUs with unusual link, health, TLS, optics, counters or errors.", [({}, page.devices.odd)])
     yield _family("hccn_regressions", "Values that are worse than their baseline.", [({}, page.regression_count)])
     if comparison is not None:
         yield from _groups(comparison)
+
+
+def _named(page: Page) -> Iterator[list[str]]:
+    """Yield the families that name hosts and NPUs. Their labels come from a fixed set, and the number of series is limited and stated."""
+    bad = [row for row in page.bad if row.verdict != "not_judged"]
+    yield _family("hccn_host_bad", "1 for each host that is not good, the worst first, by its class.",
+                  [({"host": row.host, "class": row.verdict}, 1.0) for row in bad[:MOST_NAMED]])
+    found = dict.fromkeys((one.cause, one.severity, host, device) for one in page.findings for host, device in _places(one))
+    listed: list[Sample] = [({"cause": cause, "severity": severity, "host": host, "device": device}, 1.0) for cause, severity, host, device in found]
+    yield _family("hccn_finding_info", "1 for each finding and each host or NPU that it is about, the worst first.", listed[:MOST_NAMED])
+    yield _family("hccn_series_dropped", "Series that hccn_host_bad and hccn_finding_info do not have because of their limits.",
+                  [({"metric": "hccn_host_bad"}, max(0, len(bad) - MOST_NAMED)), ({"metric": "hccn_finding_info"}, max(0, len(listed) - MOST_NAMED))])
+
+
+def _places(one: Finding) -> list[tuple[str, str]]:
+    if one.devices:
+        return [(host, str(device)) for host, device in one.devices]
+    return [(host, "") for host in one.hosts] or [("", "")]
 
 
 def _share(counts: list[tuple[str, int]], wanted: str) -> list[Sample]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ...module_utils._core.samples import MICROSECONDS
 from .._history.baseline import LEAST_DROP_OF_ENDPOINT, Baseline, Regression
 from .._history.pair_results import Endpoint
 from .._history.query import BaselineComparison
@@ -48,6 +49,27 @@ def build(comparison: BaselineComparison | None) -> list[Trend]:
     groups.sort(key=lambda group: (group not in worse, group.kind == "collective", -counts[group], -(group.size_bytes or 0), group.sort_key()))
     endpoints = [found for found in comparison.regressions if found.endpoint is not None][:SHOWN_ENDPOINTS]
     return [_of_group(comparison, group, group in worse) for group in groups[:SHOWN]] + [_of_endpoint(comparison, found) for found in endpoints]
+
+
+def of_endpoints(comparison: BaselineComparison | None, ends: list[Endpoint], most: int) -> list[Trend]:
+    """Return the trends of NPUs that earlier runs measured, too, in the group with the most values."""
+    found: list[Trend] = []
+    for end in ends if comparison else ():
+        groups = [(measured.count, group) for group, measured in comparison.current.groups.items() if end in measured.endpoints] if comparison else []
+        if len(found) < most and comparison and groups:
+            one = _of_end(comparison, max(groups, key=lambda pair: pair[0])[1], end)
+            found += [one] if len(one.points) > 1 else []
+    return found
+
+
+def _of_end(comparison: BaselineComparison, group: Group, end: Endpoint) -> Trend:
+    points = [TrendPoint(summary.run_id, summary.started, summary.groups[group].endpoints[end], None)
+              for summary in _runs(comparison) if group in summary.groups and end in summary.groups[group].endpoints]
+    known = comparison.baselines.get(group)
+    own = Baseline(known.endpoints[end], known.spread, known.runs, pinned=known.pinned) if known and end in known.endpoints else None
+    limit = own.limit(group.unit, LEAST_DROP_OF_ENDPOINT) if own else None
+    now = points[-1].value if points else None
+    return Trend(group, str(end), points, own, limit, limit is not None and now is not None and (now > limit if group.unit == MICROSECONDS else now < limit))
 
 
 def _runs(comparison: BaselineComparison) -> list[Summary]:

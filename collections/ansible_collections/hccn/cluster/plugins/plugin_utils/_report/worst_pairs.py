@@ -12,7 +12,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from .._history.pair_results import FAILED, Endpoint, Metric, PairResult
-from .heatmaps import Expected, PairResults, share
+from .heatmaps import Expected, PairResults, share, typical
+from .suspects import Suspects, by_endpoint
 
 WORST = 10
 MOST_PER_HOST = 3
@@ -25,8 +26,8 @@ CANDIDATES = 1000
 class WorstPair:
     """One direction of a pair; ``value`` and ``share`` (of the expected value) are None if it failed, for the reason in ``message``.
 
-    ``source_median``, ``target_median``: the median of each endpoint with other peers in the same role, None without any. ``reverse``: the value of the other
-    direction.
+    ``source_median``, ``target_median``: the median of each endpoint with other peers, as sender and receiver, None without any. ``reverse``: the value of the
+    other direction.
     """
 
     source: str
@@ -42,10 +43,10 @@ class WorstPair:
 
 
 @dataclass(frozen=True)
-class HostMedian:
-    """The medians of a host as sender and as receiver over all its pairs; ``share`` is the lower one."""
+class EndMedian:
+    """The medians of an NPU as sender and as receiver, with partners that are no suspects; ``share`` is that of the lower one."""
 
-    host: str
+    end: Endpoint
     sent: float | None
     received: float | None
     share: float
@@ -54,17 +55,15 @@ class HostMedian:
 def pairs(measured: PairResults, expected: Expected, count: int = WORST) -> list[WorstPair]:
     """Return the worst pairs: failed ones first, then those with the lowest share of the expected value."""
     worst = _selected(measured, expected, count)
-    sent: dict[Endpoint, list[PairResult]] = {result.source: [] for result in worst}
-    received: dict[Endpoint, list[PairResult]] = {result.target: [] for result in worst}
+    found: dict[Endpoint, list[PairResult]] = {end: [] for result in worst for end in (result.source, result.target)}
     reverse: dict[tuple[Endpoint, Endpoint], float | None] = {(result.target, result.source): None for result in worst}
     for result in measured.results:
-        if result.source in sent:
-            sent[result.source].append(result)
-        if result.target in received:
-            received[result.target].append(result)
+        for end in (result.source, result.target):
+            if end in found:
+                found[end].append(result)
         if (result.source, result.target) in reverse:
             reverse[result.source, result.target] = result.value
-    return [_pair(result, sent[result.source], received[result.target], reverse[result.target, result.source], expected) for result in worst]
+    return [_pair(result, found, reverse[result.target, result.source], expected) for result in worst]
 
 
 def _selected(measured: PairResults, expected: Expected, count: int) -> list[PairResult]:
@@ -83,10 +82,12 @@ def _selected(measured: PairResults, expected: Expected, count: int) -> list[Pai
     return [candidates[number] for number in sorted(taken)]
 
 
-def _pair(result: PairResult, sent: Iterable[PairResult], received: Iterable[PairResult], reverse: float | None, expected: Expected) -> WorstPair:
+def _pair(result: PairResult, found: dict[Endpoint, list[PairResult]], reverse: float | None, expected: Expected) -> WorstPair:
     part = None if result.value is None else share(result.value, expected, result.metric.unit)
-    return WorstPair(str(result.source), str(result.target), result.value, part, result.metric.unit, result.metric, result.message,
-                     _median(one for one in sent if one.target != result.target), _median(one for one in received if one.source != result.source), reverse)
+    ends = {result.source, result.target}
+    medians = [_median(one for one in found[end] if {one.source, one.target} != ends) for end in (result.source, result.target)]
+    return WorstPair(str(result.source), str(result.target), result.value, part, result.metric.unit, result.metric, result.message, medians[0], medians[1],
+                     reverse)
 
 
 def _median(found: Iterable[PairResult]) -> float | None:
@@ -98,17 +99,12 @@ def _share(result: PairResult, expected: Expected) -> float:
     return share(result.value, expected, result.metric.unit) if result.value is not None else 0.0
 
 
-def hosts(measured: PairResults, expected: Expected, count: int = WORST) -> list[HostMedian]:
-    """Return the hosts with the lowest medians as sender or as receiver."""
-    sent: dict[str, list[float]] = {}
-    received: dict[str, list[float]] = {}
-    for result in measured.results:
-        if result.value is not None:
-            sent.setdefault(result.source.host, []).append(result.value)
-            received.setdefault(result.target.host, []).append(result.value)
+def ends(measured: PairResults, expected: Expected, suspects: Suspects, count: int = WORST) -> list[EndMedian]:
+    """Return the NPUs with the lowest medians as sender or as receiver."""
     unit = measured.metric.unit if measured.metric else ""
     found = []
-    for host in {**sent, **received}:
-        medians = [statistics.median(values[host]) if host in values else None for values in (sent, received)]
-        found.append(HostMedian(host, medians[0], medians[1], min(share(value, expected, unit) for value in medians if value is not None)))
+    for end, results in by_endpoint(measured.results, suspects).items():
+        roles = [[one.value for one in results if one.value is not None and end == (one.source if sends else one.target)] for sends in (True, False)]
+        medians = [typical(values, unit) if values else None for values in roles]
+        found.append(EndMedian(end, medians[0], medians[1], min(share(value, expected, unit) for value in medians if value is not None)))
     return heapq.nsmallest(count, found, key=lambda one: one.share)

@@ -8,8 +8,10 @@ import zlib
 from typing import Any
 
 import pytest
+from ansible_collections.hccn.cluster.plugins.plugin_utils._history.pair_results import Endpoint
 from ansible_collections.hccn.cluster.plugins.plugin_utils._report import heatmaps, plots, png, worst_pairs
 from ansible_collections.hccn.cluster.plugins.plugin_utils._report.heatmaps import Expected, PairResults
+from ansible_collections.hccn.cluster.plugins.plugin_utils._report.suspects import Suspects
 
 
 def pair(source: str, target: str, value: float | None, device: int = 0, to: int | None = None, **more: Any) -> dict[str, Any]:
@@ -65,16 +67,16 @@ def test_rails_and_leaves() -> None:
     assert found.pairs.rows == ["n2", "n1", "n3"]
     assert found.rails is not None and found.leaves is not None
     assert (found.rails.rows, found.rails.columns) == (["NPU 0", "NPU 1"], ["n2", "n1", "n3"])
-    assert found.rails.values == [[90.0, 80.0, 70.0], [None, None, None]]
+    assert found.rails.values == [[100.0, 100.0, 80.0], [None, None, None]], "the better median"
     assert found.rails.states == [bytes(3), bytes([png.NOT_MEASURED, png.FAILED, png.FAILED])]
     assert (found.leaves.rows, found.leaves.values) == (["L1", "L2"], [[None, 80.0], [100.0, 60.0]])
 
 
 def test_expected_value() -> None:
     records = [pair("n1", "n2", 100.0), pair("n2", "n1", 80.0)]
-    assert maps(*records).expected == Expected(90.0, "median")
-    assert maps(*records, normal=98.0).expected == Expected(98.0, "history")
-    assert maps(pair("n1", "n2", 100.0, context={"line_rate_gbit_s": 200}), records[1]).expected == Expected(200.0, "line_rate")
+    assert maps(*records).expected == Expected(90.0, "median", 0.55)
+    assert maps(*records, normal=98.0).expected == Expected(98.0, "history", 0.55)
+    assert maps(pair("n1", "n2", 100.0, context={"line_rate_gbit_s": 200}), records[1]).expected == Expected(200.0, "line_rate", 0.9)
     assert heatmaps.build(PairResults([]), None) is None
 
 
@@ -86,15 +88,50 @@ def test_maps_show_the_most_frequent_metric() -> None:
     assert (only_failed.pairs.states[0][1], only_failed.expected) == (png.FAILED, Expected(0.0, "median"))
 
 
-@pytest.mark.parametrize(("part", "level"), [(0.1, 0), (0.5, 0), (0.775, 120), (1.0, 217), (1.05, 239), (2.0, 239), (None, png.CLEAR)])
-def test_colours_use_a_fixed_scale(part: float | None, level: int) -> None:
-    assert heatmaps.level(part) == level
+@pytest.mark.parametrize(("part", "level"), [(0.1, 0), (0.5, 0), (0.725, 60), (0.949, 119), (0.95, 120), (1.0, 180), (1.05, 239), (2.0, 239),
+                                             (None, png.CLEAR)])
+def test_colours_use_a_fixed_scale_that_breaks_at_the_limit(part: float | None, level: int) -> None:
+    assert heatmaps.level(part, 0.95) == level
+
+
+def test_limit_is_a_break_of_the_colours() -> None:
+    """Just below the limit a cell is red, from it on blue, and 95 % and 100 % differ visibly."""
+    below, at, full = png.shade(heatmaps.level(0.949, 0.95)), png.shade(heatmaps.level(0.95, 0.95)), png.shade(heatmaps.level(1.0, 0.95))
+    assert below[0] > 180 > 90 > below[2] and at[2] > 180 > 90 > at[0]
+    assert sum(abs(one - other) for one, other in zip(at, full)) > 150
+
+
+def test_limit_is_below_the_noise_of_the_run() -> None:
+    quiet = [pair(f"n{one}", f"n{other}", 100.0 + one % 2 * 0.1) for one in range(8) for other in range(8) if one != other]
+    noisy = [pair(f"n{one}", f"n{other}", 100.0 + (one * 7 + other * 3) % 9 - 4) for one in range(8) for other in range(8) if one != other]
+    assert maps(*quiet).expected.limit == pytest.approx(0.95, abs=0.001)
+    assert 0.55 < maps(*noisy).expected.limit < 0.9
+
+
+def test_lost_hosts_have_rows_of_their_own() -> None:
+    others = heatmaps.Others(frozenset({"n1", "n2", "n3", "n4"}), Suspects(lost=frozenset({"n3"})))
+    found = heatmaps.build(PairResults([pair("n1", "n2", 100.0)]), None, others)
+    assert found is not None and found.pairs.rows == ["n1", "n2", "n3", "n4"]
+    assert found.pairs.states[2] == bytes([png.LOST, png.LOST, png.DIAGONAL, png.LOST])
+    assert found.pairs.states[0] == bytes([png.DIAGONAL, 0, png.LOST, png.NOT_MEASURED])
+
+
+def test_partner_of_a_slow_npu_is_not_dark() -> None:
+    """n3 is slow with all. Its partners have one slow pair each, which says nothing about them."""
+    records = [pair("n1", "n3", 30.0), pair("n2", "n3", 30.0), pair("n1", "n2", 100.0), pair("n1", "n4", 100.0), pair("n4", "n3", 30.0)]
+    records += [{**record, "source": {**record["source"], "device": 1}, "target": {**record["target"], "device": 1}} for record in records]
+    suspects = Suspects(npus=frozenset({Endpoint("n3", 0), Endpoint("n3", 1)}))
+    found = heatmaps.build(PairResults(records), None, heatmaps.Others(suspects=suspects))
+    assert found is not None and found.rails is not None and found.rails.columns == ["n1", "n2", "n3", "n4"]
+    assert found.rails.values == [[100.0, 100.0, 30.0, 100.0], [100.0, 100.0, 30.0, 100.0]]
+    ends = worst_pairs.ends(PairResults(records), Expected(100.0, "median"), suspects, 3)
+    assert [(str(row.end), row.share) for row in ends] == [("n3 NPU 0", 0.3), ("n3 NPU 1", 0.3), ("n1 NPU 0", 1.0)]
 
 
 def test_scale_is_ordered_in_greyscale() -> None:
     greys = [0.299 * red + 0.587 * green + 0.114 * blue for red, green, blue, _alpha in map(png.shade, range(png.SHADES))]
     assert greys == sorted(greys) and greys[-1] - greys[0] > 150
-    assert (png.shade(0), png.shade(png.SHADES - 1)) == ((68, 1, 84, 255), (253, 231, 37, 255))
+    assert (png.shade(0), png.shade(png.SHADES - 1)) == ((43, 10, 61, 255), (230, 242, 251, 255))
 
 
 def pixels(content: bytes) -> tuple[int, int, list[bytes]]:
@@ -126,8 +163,9 @@ def test_values_for_the_script() -> None:
     assert (plot.data["rows"], plot.data["columns"], plot.data["scale"], plot.data["unit"]) == (["n1", "n2"], None, 100.0, "Gbit/s")
     raw = zlib.decompress(base64.b64decode(plot.data["values"]))
     assert [high * 256 + low for high, low in zip(raw[:4], raw[4:])] == [65533, 19594, 65534, 65533]
-    assert plot.scale == [(50, "97.97 Gbit/s"), (75, "147.0 Gbit/s"), (100, "195.9 Gbit/s")]
-    assert (plots.place_of(50), plots.place_of(100)) == (0.0, 90.91)
+    assert plot.scale == [plots.Tick(0.0, 0.5, "97.97 Gbit/s", False), plots.Tick(50.0, pytest.approx(0.95), "186.1 Gbit/s", True),
+                          plots.Tick(74.9, 1.0, "195.9 Gbit/s", False)]
+    assert plots.gradient().count("50%") == 2
 
 
 @pytest.mark.parametrize(("hosts", "wide", "narrow", "marks"), [(4, (28, 28), (28, 28), 4), (64, (9, 9), (3, 3), 32), (512, (2, 2), (1, 1), 64)])
@@ -160,13 +198,13 @@ def test_worst_pairs_with_evidence_for_each_endpoint() -> None:
     measured = PairResults([*records, pair("n4", "n1", None)])
     found = worst_pairs.pairs(measured, Expected(100.0, "history"), 4)
     assert [(row.source, row.target, row.value, row.share, row.message, row.source_median, row.target_median, row.reverse) for row in found] == [
-        ("n4 NPU 0", "n1 NPU 0", None, None, "no answer", 100.0, 75.0, 100.0),
-        ("n3 NPU 0", "n1 NPU 0", 50.0, 0.5, "", 50.0, 100.0, 100.0),
-        ("n3 NPU 0", "n2 NPU 0", 50.0, 0.5, "", 50.0, 100.0, 100.0),
-        ("n3 NPU 0", "n4 NPU 0", 50.0, 0.5, "", 50.0, 100.0, 100.0),
+        ("n4 NPU 0", "n1 NPU 0", None, None, "no answer", 100.0, 100.0, 100.0),
+        ("n3 NPU 0", "n1 NPU 0", 50.0, 0.5, "", 75.0, 100.0, 100.0),
+        ("n3 NPU 0", "n2 NPU 0", 50.0, 0.5, "", 75.0, 100.0, 100.0),
+        ("n3 NPU 0", "n4 NPU 0", 50.0, 0.5, "", 75.0, 100.0, 100.0),
     ]
-    assert [(row.host, row.sent, row.received, row.share) for row in worst_pairs.hosts(measured, Expected(100.0, "history"), 2)] == [
-        ("n3", 50.0, 100.0, 0.5), ("n1", 100.0, 75.0, 0.75)]
+    assert [(str(row.end), row.sent, row.received, row.share) for row in worst_pairs.ends(measured, Expected(100.0, "history"), Suspects(), 2)] == [
+        ("n3 NPU 0", 50.0, 100.0, 0.5), ("n1 NPU 0", 100.0, 100.0, 1.0)]
 
 
 def test_failed_host_does_not_hide_a_slow_link() -> None:

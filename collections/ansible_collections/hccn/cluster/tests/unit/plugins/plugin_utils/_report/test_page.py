@@ -86,6 +86,7 @@ def page(records: list[dict[str, Any]], events: list[dict[str, Any]] | None = No
     return pages.render(model.build(run(records, events, **more)))
 
 
+DOCUMENTATION = "https://github.com/hccn-cluster/hccn.cluster/blob/main/docs/"
 FETCHING = ("src", "href", "srcset", "action", "data", "poster")
 
 
@@ -106,7 +107,7 @@ class Text(html.parser.HTMLParser):
         self.fetching += [(name, value) for name, value in attrs if name in FETCHING or name.startswith("on")]
         if tag == "section":
             self._section = dict(attrs)["id"] or ""
-        self._hidden = tag in ("script", "style", "figcaption") or (tag == "span" and dict(attrs).get("lang", self._language) != self._language)
+        self._hidden = tag in ("script", "style", "figcaption") or (tag in ("span", "tspan") and dict(attrs).get("lang", self._language) != self._language)
 
     def handle_endtag(self, tag: str) -> None:
         self._hidden = False
@@ -127,23 +128,32 @@ def read(text: str, language: str = "en") -> Text:
 
 def test_all_sections_of_a_complete_run() -> None:
     seen = read(page([DEVICE, RDMA, COLLECTIVE, VERDICT, PATH, BROKEN], [TASK], bad_lines=1, unknown_lines=2))
-    assert list(seen.sections) == ["verdict", "worst", "maps", "trends", "collectives", "latency", "devices", "coverage", "failures", "about"]
+    assert list(seen.sections) == ["verdict", "hosts_and_counts", "topology", "worst", "maps", "distribution", "collectives", "latency", "devices", "coverage",
+                                   "failures", "about"]
     assert seen.sections["verdict"] == (
-        "3 of 3 hosts are not good. 1 component of the fabric is not good. | 1 | ✕ | failed | 1 | ◐ | slow | 1 | ○ | not measured | "
-        "Host | Class | Reason | path L1-L2 | (fabric) | , | uncertain | ◐ | slow | 4 of its pairs are slow | n9 to n17: 155.9 | "
-        "n1 | ✕ | failed | 1 of 4 results failed, the last: nobody listens | "
-        "n2 | ◐ | slow | NPU 0 is slow | slow with 3 of 3 good partners | "
-        "n3 | ○ | not measured | Nothing was measured on this host in this run. | "
-        "Worst pairs | Pair matrix | Trends and baseline | Collectives | Latency | Devices | Coverage | Failures | "
-        "About this run"
+        "3 of 3 hosts are not good. 1 component of the fabric is not good. | "
+        "◐ | slow | path L1-L2 | Slow part of the fabric | 4 of its pairs are slow | Evidence | n9 to n17: 155.9 | "
+        "Next step | Compare the ports, PFC, ECN and MTU of the switches on it with those of another one | "
+        "✕ | failed | n1 | Host fails | 1 of 4 results failed, the last: nobody listens | "
+        "Next step | ansible-playbook hccn.cluster.bring_up --check --diff -e hccn_hosts=n1 | Copy | "
+        "◐ | slow | n2 | Slow host | NPU 0 is slow | Evidence | slow with 3 of 3 good partners | "
+        "Next step | ansible-playbook hccn.cluster.bring_up --check --diff -e hccn_hosts=n2 | Copy | "
+        "○ | unknown | n3 | Not measured | Nothing was measured on this host in this run | "
+        "Next step | ansible-playbook hccn.cluster.check_fabric | Copy | 1 | ✕ | failed | 1 | ◐ | slow | 1 | ○ | not measured"
+    )
+    assert seen.sections["hosts_and_counts"] == (
+        "Hosts | Host | Class | Reason | n1 | ✕ | failed | 1 of 4 results failed, the last: nobody listens | n2 | ◐ | slow | NPU 0 is slow | "
+        "n3 | ○ | not measured | Nothing was measured on this host in this run."
+    )
+    assert seen.sections["topology"] == (
+        "Topology | A row is a host, a column an NPU (rail). The colour and the sign are the verdict. | failed | not measured | slow | Leaf unknown | "
+        "0 | 1 | n1 | n2 | n3"
     )
     assert seen.sections["worst"] == (
-        "Worst pairs | rdma write bandwidth at 64 KiB (ib_write_bw). | 100 % = 195.9 Gbit/s, the median of this run | . | "
+        "Worst pairs | rdma write bandwidth at 64 KiB (ib_write_bw) | . | 100 % = 195.9 Gbit/s, the median of this run | . | "
         "Sender | Receiver | Value | Share of expected | Evidence | "
-        "n2 NPU 1 | n1 NPU 1 | ✕ | failed | – | nobody listens; | neither endpoint has another peer in this run | "
-        "n1 NPU 0 | n2 NPU 0 | 195.9 Gbit/s | 100 % | neither endpoint has another peer in this run"
+        "n2 NPU 1 | n1 NPU 1 | ✕ | failed | – | nobody listens | n1 NPU 0 | n2 NPU 0 | 195.9 Gbit/s | 100 %"
     )
-    assert seen.sections["trends"] == "Trends and baseline | No earlier run of the same kind is available for comparison."
     assert seen.sections["collectives"] == (
         "Collectives | Bus bandwidth by data size, GB/s | 0 | 5 | 10 | 15 | 20 | all_reduce 16 1 MiB: 16.35 GB/s | 1 MiB | 1 MiB | all_reduce, | "
         "16 ranks, 2 hosts | all_reduce_test n1, n2 | "
@@ -154,16 +164,16 @@ def test_all_sections_of_a_complete_run() -> None:
         "n1 NPU 0 | n2 NPU 0 | rdma write | 64 KiB | 2.010 | – | – | ok"
     )
     assert seen.sections["devices"] == (
-        "Devices | NPUs: 1. With unusual values: 0. | Link | 1 up | TLS | 1 enabled | Health | 1 success | n1, A3 | "
-        "NPU | Address | TLS | Link | Health | 0 | 192.0.2.1 | enabled | UP | Success"
+        "Devices | NPUs: 1. With unusual values: 0. | The same on all NPUs | TLS | enabled | Link | up | Health | success | All NPUs (1) | "
+        "Host | NPU | Address | TLS | Link | Health | n1 | A3 | 0 | 192.0.2.1 | enabled | up | success"
     )
     assert seen.sections["coverage"] == (
-        "Coverage | Hosts measured | 2 of 3 | Pairs of hosts measured | 1 of 3 | Measurements of pairs | 1 | Pairs that failed | 1 | "
+        "Coverage | 2 of 3 hosts | Hosts measured | 2 of 3 | Pairs of hosts measured | 1 of 3 | Measurements of pairs | 1 | Pairs that failed | 1 | "
         "Pairs that were not run | 0 | Not measured | n3 | "
         "Results by kind | Kind | ok | failed | not run | collective | 1 | 0 | 0 | device | 1 | 0 | 0 | rdma | 1 | 1 | 0 | verdict | 0 | 2 | 0"
     )
     assert seen.sections["failures"] == (
-        "Failures | Results that failed or could not be obtained | Where | Item | Status | Message | "
+        "Failures | 2 | Results that failed or could not be obtained | Where | Item | Status | Message | "
         "n2 NPU 1 to n1 NPU 1 | rdma read | failed | connection_refused | nobody listens | look at the firewall | "
         "Failed tasks, unreachable hosts and records that were not kept | Host | Status | Task | Message | n3 | failed | ( | ignored | ) | Measure | it broke"
     )
@@ -175,23 +185,25 @@ def test_all_sections_of_a_complete_run() -> None:
     )
 
 
-def test_empty_sections_have_one_sentence() -> None:
+def test_empty_sections_vanish() -> None:
     seen = read(page([])).sections
-    assert {name: seen[name] for name in ("worst", "maps", "collectives", "latency", "devices", "failures")} == {
-        "worst": "Worst pairs | No pair was measured in this run.",
-        "maps": "Pair matrix | No pair was measured in this run.",
-        "collectives": "Collectives | No collective was measured in this run.",
-        "latency": "Latency | No latency was measured in this run.",
-        "devices": "Devices | No device was read in this run.",
-        "failures": "Failures | No result, task or connection failed.",
-    }
-    assert seen["verdict"].startswith("No host has a result in this run.")
+    assert list(seen) == ["verdict", "about"]
+    assert seen["verdict"] == "No host has a result in this run."
+
+
+def test_everything_but_the_findings_is_folded() -> None:
+    text = page([DEVICE, RDMA, COLLECTIVE, VERDICT, PATH, BROKEN], [TASK])
+    assert re.findall("<details[^>]* open", text) == []
+    outside = re.sub("<details.*?</details>", "", text.partition("<main>")[2].partition("</main>")[0], flags=re.DOTALL)
+    assert re.findall("<table|<svg|<figure", outside) == [] and outside.count("<article") == 4
 
 
 def test_all_texts_are_in_both_languages() -> None:
     records = [DEVICE, RDMA, COLLECTIVE, VERDICT, PATH, BROKEN]
     english, chinese = read(page(records, [TASK])), read(page(records, [TASK]), "zh-CN")
-    assert chinese.sections["verdict"].startswith("3 台主机中有 3 台不正常。 网络中有 1 个部件不正常。 | 1 | ✕ | 失败 | 1 | ◐ | 慢")
+    assert chinese.sections["verdict"].startswith("3 台主机中有 3 台不正常。 网络中有 1 个部件不正常。 | ◐ | 慢 | 路径 L1-L2 | "
+                                                  "网络部分区域慢 | 其中 4 条链路慢 | 依据")
+    assert list(english.sections) == list(chinese.sections)
     assert [section.count(" | ") for section in english.sections.values()] == [section.count(" | ") for section in chinese.sections.values()]
     assert [key for key, pair in translations.TEXTS.items() if len(pair) != 2 or not all(pair)] == []
     marks = {key: [sorted(re.findall(r"{[a-z]+}", text)) for text in pair] for key, pair in translations.TEXTS.items()}
@@ -208,9 +220,11 @@ def test_language_that_is_shown_first() -> None:
 def test_page_makes_no_requests_and_runs_only_its_own_script() -> None:
     text = page([DEVICE, RDMA, COLLECTIVE, VERDICT, BROKEN], [TASK])
     seen = read(text)
-    assert {value[:5] for _name, value in seen.fetching if value and not value.startswith("#")} == {"data:"}
+    assert {value[:5] for _name, value in seen.fetching if value and not value.startswith(("#", DOCUMENTATION))} == {"data:"}
     assert {"iframe", "object", "embed", "base", "form"} & set(seen.tags) == set()
-    assert re.findall(r"https?://|url\(|@import", text) == []
+    links = re.findall(r'<a class="doc cause"[^>]* href="(https://[^"]*)"', text)
+    assert links and {link.partition("/blob/")[0] for link in links} == {"https://github.com/hccn-cluster/hccn.cluster"}
+    assert re.findall(r"https?://|url\(|@import", text.replace("https://github.com/", "")) == []
     (script,) = re.findall(r"<script>(.*?)</script>", text, re.DOTALL)
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     assert f"default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'" in text
@@ -236,7 +250,7 @@ def test_texts_of_records_are_escaped() -> None:
     text = pages.render(model.build(given, title=EVIL))
     seen = read(text)
     assert text.count("<script") == 2 and text.count("</script") == 2
-    assert {value[:5] for _name, value in seen.fetching if value and not value.startswith("#")} == {"data:"}
+    assert {value[:5] for _name, value in seen.fetching if value and not value.startswith(("#", DOCUMENTATION))} == {"data:"}
     assert not any(name.startswith("on") for name, _value in seen.fetching)
     assert text.count("&lt;script&gt;alert(1)&lt;/script&gt;&#34; onload=&#34;x") > 20
     assert EVIL in seen.sections["verdict"]
@@ -249,7 +263,7 @@ def test_colours_follow_the_colour_scheme_and_classes_have_symbols() -> None:
     text = page([VERDICT])
     assert "@media (prefers-color-scheme:dark)" in text
     assert "@media print" in text
-    assert '<span class="label slow"><span aria-hidden="true">◐</span> <span lang="en">slow</span>' in text
+    assert '<span class="label slow"><span aria-hidden="true">◐</span> <span lang=en>slow</span>' in text
 
 
 def test_unknown_class_is_shown_unchanged() -> None:
@@ -315,17 +329,14 @@ def test_rows_beyond_the_limit_are_counted() -> None:
     assert "The worst 10 of 205 pairs are listed." in seen["worst"]
     assert seen["latency"].endswith("| 92 more are in the history of the run.")
     assert seen["latency"].count("rdma write") == 10
-    assert "3 more hosts are not shown here; see the history." in seen["verdict"]
+    assert "3 more hosts are not shown here; see the history." in seen["hosts_and_counts"]
 
 
-def test_good_hosts_are_listed_and_collapsed_if_many() -> None:
-    def judged(count: int) -> str:
-        records = [{**VERDICT, "status": "ok", "source": {"host": f"n{number}"}, "samples": [{"class": "good", "message": ""}]} for number in range(count)]
-        return page(records)
-
-    assert "Good | : | n0, n1 |" in read(judged(2)).sections["verdict"]
-    assert "<details>" not in judged(40)
-    assert "Good | (41) | n0, n1, n2" in read(judged(41)).sections["verdict"]
+def test_page_of_a_good_run_is_one_line() -> None:
+    records = [{**VERDICT, "status": "ok", "source": {"host": f"n{number}"}, "samples": [{"class": "good", "message": ""}]} for number in range(41)]
+    seen = read(page(records)).sections
+    assert seen["verdict"] == "All 41 hosts are good."
+    assert seen["hosts_and_counts"].startswith("Hosts | 41 good | Good | : | n0, n1, n2, n3")
 
 
 @pytest.mark.parametrize(

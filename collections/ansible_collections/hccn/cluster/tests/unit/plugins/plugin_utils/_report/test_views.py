@@ -83,6 +83,15 @@ def test_unlisted_unusual_npus_are_counted_separately() -> None:
     assert "without unusual values" not in html.render(model.build(run(many[:70])))
 
 
+def test_npus_are_compared_with_most_others() -> None:
+    same = [device(f"n{number}", number, tls=number == 3, link="up") for number in range(6)]
+    found = devices.build([*same, device("n9", 0, tls=False, link="up", optical={"temperature_c": 40.0})])
+    assert found.common == [("link", "up")]
+    assert found.differing == ["tls", "optics"]
+    assert [(host, one.id, one.tls, one.odd) for host, one in found.differ] == [("n3", "3", "enabled", ("tls",)), ("n9", "0", "disabled", ())]
+    assert found.left == (0, 5)
+
+
 def covered(records: list[dict[str, Any]], hosts: list[str]) -> coverage.Coverage:
     return coverage.build(run(records), heatmaps.PairResults(records), hosts)
 
@@ -139,9 +148,9 @@ def test_page_shows_the_plan_and_unmeasured_leaves() -> None:
     assert page.maps is not None and page.maps.leaves is not None
     assert (page.maps.leaves.rows, page.maps.leaves.values) == (["L1", "L2"], [[99.5, None], [None, None]])
     text = html.render(page)
-    assert '<span lang="en">9 (full): 1 measured, 0 failed, 0 not run, 8 without any result</span>' in text
-    assert '<dd>n4 NPU 1: it has no address; n9: not in the plan</dd>' in text
-    assert '<span lang="en">2, of 7 of 7 NPUs</span><span lang="zh-CN">2 台，覆盖 7 个 NPU 中的 7 个</span>\n(<span lang="en">inventory</span>' in text
+    assert '<span lang=en>9 (full): 1 measured, 0 failed, 0 not run, 8 without any result</span>' in text
+    assert '<dd>n4 NPU 1: it has no address; <span lang=en>n9: not in the plan</span><span lang=zh-CN>n9：未列入计划</span></dd>' in text
+    assert '<span lang=en>2, of 7 of 7 NPUs</span><span lang=zh-CN>2 台，覆盖 7 个 NPU 中的 7 个</span>\n(<span lang=en>inventory</span>' in text
     lines = markdown.render(page)
     assert "- Planned pairs of NPUs: 9 (full): 1 measured, 0 failed, 0 not run, 8 without any result\n" in lines
     assert "- Excluded from the plan: n4 NPU 1: it has no address\n" in lines
@@ -185,7 +194,8 @@ def test_trends_end_with_this_run_and_have_a_baseline(page: model.Page) -> None:
 def test_page_draws_trends(page: model.Page) -> None:
     text = html.render(page)
     assert text.count('<svg class="chart"') == len(page.trends) + 1
-    assert "n3 NPU 1, rdma write bandwidth at 64 KiB, same rail, A2" in text
+    assert "n3 NPU 1, <span lang=en>rdma write bandwidth at 64 KiB, same rail, A2</span><span lang=zh-CN>RDMA write 带宽 @ 64 KiB, 同轨, A2</span>" in text
+    assert ">2026-11-01 02:15</text>" in text and ">2026-11-10 02:15</text>" in text
     assert '<line class="base"' in text and '<line class="limit"' in text
     assert "<title>night-10 20261110T021500Z: " in text
 
@@ -280,7 +290,7 @@ def test_metrics(page: model.Page, comparison: query.BaselineComparison) -> None
     assert any(line.startswith('hccn_bandwidth_bytes_per_second{kind="rdma"') and 'stat="median"} 2.4' in line for line in samples)
     assert any(line.startswith('hccn_bandwidth_bytes_per_second{kind="collective"') and '"} 8' in line for line in samples)
     assert any(line.startswith("hccn_baseline_ratio{") for line in samples)
-    assert prometheus.render(model.build(run([])), None).count("\n") < 20
+    assert prometheus.render(model.build(run([])), None).count("\n") < 25
 
 
 def test_pairs_have_no_metric_series() -> None:
@@ -319,7 +329,17 @@ def test_pinned_baseline_needs_no_earlier_run() -> None:
     page = model.build(run(records, 10), comparison=query.BaselineComparison(now, [], sound, baseline.find_regressions(now, [], sound)))
     assert [(trend.group.kind, trend.worse, len(trend.points)) for trend in page.trends] == [
         ("rdma", True, 1), ("collective", False, 1), ("collective", False, 1)]
-    row = r"rdma write bandwidth at 64 KiB, same rail, A2( \||</td>)"
+    row = r"rdma write bandwidth at 64 KiB, same rail, A2( \||</span>)"
     for text in (html.render(page), markdown.render(page)):
         assert re.search(row, text) and "No earlier run of the same kind" not in text
-    assert "No earlier run" in markdown.render(model.build(run(records, 10), comparison=query.BaselineComparison(now, [], {}, [])))
+    assert "Trends" not in markdown.render(model.build(run(records, 10), comparison=query.BaselineComparison(now, [], {}, [])))
+
+
+def test_page_does_not_call_values_without_a_baseline_good() -> None:
+    """With too few runs for a baseline, a collective that fell to a third is not "not worse", and the change is stated."""
+    before, now = summarise(run([made.collective(90.0)], 1)), run([made.collective(30.0)], 2)
+    page = model.build(now, comparison=query.BaselineComparison(summarise(now), [before], {}, []))
+    text = html.render(page)
+    assert "none is worse" not in text and "values have no baseline yet: 5 complete runs of the same kind are required." in text
+    assert page.changes is not None and [(one.before, one.now, one.percent) for one in page.changes.values] == [(9.0, 3.0, -66.7), (90.0, 30.0, -66.7)]
+    assert "-66.7 %" in text

@@ -64,7 +64,7 @@ def test_formats_and_paths(tmp_path: Path) -> None:
     written = pages.write(tmp_path, path=tmp_path / "there/page.json", page_format="json", title="Cluster A", mode=0o644)
     assert json.loads((tmp_path / "there/page.json").read_text())["title"] == "Cluster A"
     assert written.path.stat().st_mode & 0o777 == 0o644
-    assert pages.write(tmp_path, page_format="md", language="zh").path.read_text().startswith("# Fabric report\n\n**结论：失败。")
+    assert pages.write(tmp_path, page_format="md", language="zh").path.read_text().startswith("# 网络检测报告\n\n**结论：失败。")
     assert pages.write(tmp_path, page_format="prom").path.read_text().startswith("# HELP hccn_run_timestamp_seconds")
     assert len(pages.write(tmp_path, page_format="jsonl").path.read_text().splitlines()) == 4
     assert not pages.write(tmp_path, path=tmp_path / "dry.html", dry_run=True).path.exists()
