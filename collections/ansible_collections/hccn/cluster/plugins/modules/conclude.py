@@ -111,9 +111,11 @@ findings:
       type: list
       elements: dict
     evidence:
-      description: Facts that support the finding.
+      description:
+        - Facts that support the finding, each with a stable C(code), the sentence C(message), the numbers in it as C(values), and as C(place) the C(host),
+          C(device), C(switch) and C(port) that it is about. Empty keys are absent.
       type: list
-      elements: str
+      elements: dict
     next_step:
       description: Recommended next step.
       type: str

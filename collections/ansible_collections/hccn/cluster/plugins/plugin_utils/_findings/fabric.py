@@ -12,6 +12,7 @@ from typing import Any
 
 from ...module_utils._core.words import some
 from . import causes, reading
+from .evidence import PAIR, of_texts
 from .finding import FABRIC, KINDS, Component, Device, Finding, cut_output, finding, of_host, of_npus
 from .stages import NO_REASON, THE_RUN, of_unreachable
 
@@ -113,7 +114,7 @@ def _component(component: Mapping[str, Any], verdicts: Mapping[str, Mapping[str,
     if kind not in ("npu", NODE):
         cause = "busy_npu" if state == "busy" else f"{state}_fabric"
         return [finding(cause, Component(kind if kind in KINDS else FABRIC, name or kind), _without_name(message, name), hosts,
-                        evidence=reading.texts(component.get("evidence")), stage=STAGE)]
+                        evidence=of_texts(reading.texts(component.get("evidence")), PAIR), stage=STAGE)]
     host = hosts[0] if hosts else name.rpartition(" NPU ")[0] or name
     npus = [(reading.text(npu.get("host")) or host, number) for npu in reading.mappings(component.get("devices"))
             for number in [reading.device_id(npu.get("device"))] if number is not None]
@@ -122,7 +123,8 @@ def _component(component: Mapping[str, Any], verdicts: Mapping[str, Mapping[str,
     words = words if whole else re.sub(rf"^NPU {npus[0][1]} ", "it ", words)
     seen = reading.texts(verdicts.get(host, {}).get("evidence"))
     evidence = seen if whole else [line for line in seen if re.search(rf"(?<!\S){re.escape(host)} NPU {npus[0][1]}\b", line)]
-    return [finding(f"{state}_{'host' if whole else 'npu'}", of_host(host) if whole else of_npus(npus), words, [host], npus, evidence, STAGE)]
+    return [finding(f"{state}_{'host' if whole else 'npu'}", of_host(host) if whole else of_npus(npus), words, [host], npus,
+                    of_texts(evidence, PAIR), STAGE)]
 
 
 def _without_name(message: str, name: str) -> str:
@@ -153,7 +155,7 @@ def _host(host: str, state: str, verdict: Mapping[str, Any]) -> Sequence[Finding
     if state == "unreachable":
         return [of_unreachable(host, STAGE, message.removeprefix("Ansible did not reach the host: "))]
     cause = {"failed": "failed_host", "slow": "slow_host", "busy": "busy_host"}.get(state, "not_measured")
-    return [finding(cause, of_host(host), message, [host], evidence=reading.texts(verdict.get("evidence")), stage=STAGE)]
+    return [finding(cause, of_host(host), message, [host], evidence=of_texts(reading.texts(verdict.get("evidence")), PAIR), stage=STAGE)]
 
 
 def _regressions(regressions: Any) -> Iterable[Finding]:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from ...module_utils._core.record import record, utc
 from ...module_utils._core.words import LONGEST_TEXT, ending, natural, npus, printable, some
 from . import causes
+from .evidence import Evidence, of_text
 
 HOST, NPU, PORT, RAIL, LEAF, RACK, SUPER_POD, PATH, PAIR, FABRIC, CLUSTER, RUN = KINDS = (
     "host", "npu", "port", "rail", "leaf", "rack", "super_pod", "path", "pair", "fabric", "cluster", "run")
@@ -19,7 +20,7 @@ HOST, NPU, PORT, RAIL, LEAF, RACK, SUPER_POD, PATH, PAIR, FABRIC, CLUSTER, RUN =
 ON_HOST = (HOST, NPU, PORT)
 """Kinds of components that determine the class of their hosts; a bad leaf or path does not make a host bad."""
 
-STAGES = ("validate", "bring_up", "tls", "rank_table", "check_fabric", "check_collective", "report")
+STAGES = ("validate", "bring_up", "tls", "rank_table", "check_fabric", "check_reachability", "check_collective", "report")
 
 LONGEST_NAME = 200
 MOST_EVIDENCE = 16
@@ -56,7 +57,7 @@ class Finding:
     message: str
     hosts: tuple[str, ...] = ()
     devices: tuple[Device, ...] = ()
-    evidence: tuple[str, ...] = ()
+    evidence: tuple[Evidence, ...] = ()
     next_step: str = ""
     stage: str = ""
     output: str = ""
@@ -65,7 +66,8 @@ class Finding:
         """Return the finding as the sample of its record. Empty keys are absent."""
         found: dict[str, Any] = {"component": {"kind": self.component.kind, "name": self.component.name}, "cause": self.cause,
                                  "severity": self.severity, "message": self.message}
-        lists = {"hosts": list(self.hosts), "devices": [{"host": host, "device": device} for host, device in self.devices], "evidence": list(self.evidence)}
+        lists = {"hosts": list(self.hosts), "devices": [{"host": host, "device": device} for host, device in self.devices],
+                 "evidence": [piece.as_sample() for piece in self.evidence]}
         found.update((key, value) for key, value in lists.items() if value)
         found.update((key, value) for key, value in (("next_step", self.next_step), ("stage", self.stage), ("output", self.output)) if value)
         return found
@@ -91,7 +93,7 @@ class Finding:
         severity = sample.get("severity")
         return finding(
             printable(cause), Component(str(kind), str(name)), message, _texts(sample.get("hosts"), MOST_NAMES), _devices(sample.get("devices")),
-            _texts(sample.get("evidence"), MOST_EVIDENCE), stage=_text(sample.get("stage")),
+            _pieces(sample.get("evidence")), stage=_text(sample.get("stage")),
             next_step=_text(sample["next_step"]) if "next_step" in sample else None,
             severity=severity if severity in causes.SEVERITIES else None, output=_text(sample.get("output")))
 
@@ -109,7 +111,7 @@ def finding(cause: str, component: Component, message: Any, hosts: Iterable[str]
     return Finding(
         cause, severity or (known.severity if known else causes.UNKNOWN), Component(component.kind, printable(component.name, LONGEST_NAME)),
         printable(str(message).strip().rstrip("."), LONGEST_TEXT), named, npus,
-        tuple(printable(line, LONGEST_TEXT) for line in dict.fromkeys(map(str, evidence)))[:MOST_EVIDENCE],
+        tuple(dict.fromkeys(map(of_text, evidence)))[:MOST_EVIDENCE],
         printable(causes.next_step(cause, named, [device for _host, device in npus]) if next_step is None else next_step, LONGEST_TEXT), stage,
         cut_output(output))
 
@@ -163,6 +165,11 @@ def _text(value: Any) -> str:
 
 def _texts(value: Any, most: int) -> list[str]:
     return [printable(item, LONGEST_TEXT) for item in value[:most] if isinstance(item, str)] if isinstance(value, (list, tuple)) else []
+
+
+def _pieces(value: Any) -> list[Evidence]:
+    found = map(Evidence.of_sample, value[:MOST_EVIDENCE]) if isinstance(value, (list, tuple)) else ()
+    return [piece for piece in found if piece is not None]
 
 
 def _devices(value: Any) -> list[Device]:

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from ...module_utils._core.words import LONGEST_TEXT, natural, printable
+from ...module_utils._core.words import natural
+from .evidence import QUOTE, Evidence, of_text
 from .finding import MOST_EVIDENCE, NPU, ON_HOST, PAIR, Device, Finding, of_npus, rank
 
 ONE_FACT = frozenset({
@@ -78,7 +79,7 @@ def _join(first: Finding, second: Finding) -> Finding:
 def _without_followers(found: list[Finding]) -> list[Finding]:
     """Drop the findings, or the NPUs of them, that follow from another finding, and quote them there as evidence."""
     roots = _Roots(found)
-    quotes: dict[int, list[str]] = {}
+    quotes: dict[int, list[Evidence]] = {}
     kept = []
     for number, one in enumerate(found):
         explained_by, rest = roots.explain(number)
@@ -158,11 +159,11 @@ def _left(one: Finding, reasons: Mapping[Device, int]) -> Finding | None:
     return replace(one, devices=devices, hosts=hosts, component=of_npus(devices) if one.component.kind == NPU else one.component)
 
 
-def _quoted(one: Finding) -> str:
-    return printable(f"{one.stage}: {one.message}" if one.stage else one.message, LONGEST_TEXT)
+def _quoted(one: Finding) -> Evidence:
+    return of_text(f"{one.stage}: {one.message}" if one.stage else one.message, QUOTE)
 
 
-def _evidence(*parts: Iterable[str]) -> tuple[str, ...]:
+def _evidence(*parts: Iterable[Evidence]) -> tuple[Evidence, ...]:
     return tuple(dict.fromkeys(line for part in parts for line in part))[:MOST_EVIDENCE]
 
 

@@ -23,7 +23,7 @@ SAMPLE = {
     "message": "the link is down",
     "hosts": ["npu3"],
     "devices": [{"host": "npu3", "device": 5}],
-    "evidence": ["hccn_tool: link down"],
+    "evidence": [{"code": "text", "message": "hccn_tool: link down"}],
     "next_step": "On npu3: hccn_tool -i 5 -optical -g",
     "stage": "bring_up",
 }
