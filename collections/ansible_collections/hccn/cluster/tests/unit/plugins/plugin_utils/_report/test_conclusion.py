@@ -209,7 +209,8 @@ def test_json_artifacts_and_metrics() -> None:
     assert found["conclusion"] == {"result": "failed", "fail_on": "failed"}
     assert found["findings"][0] == {
         "component": {"kind": "npu", "name": "npu3 NPU 5"}, "cause": "link_down", "severity": "failed", "message": "the link is down", "hosts": ["npu3"],
-        "devices": [{"host": "npu3", "device": 5}], "evidence": [{"code": "text", "message": "hccn_tool -i 5 -link -g: link DOWN"}], "next_step": "On npu3: hccn_tool -i 5 -optical -g"}
+        "devices": [{"host": "npu3", "device": 5}], "evidence": [{"code": "text", "message": "hccn_tool -i 5 -link -g: link DOWN"}],
+        "next_step": "On npu3: hccn_tool -i 5 -optical -g"}
     assert (found["findings"][1]["cause"], found["classes"]) == ("slow_npu", {"failed": 1, "slow": 1, "good": 2})
     assert export.artifacts(page, "/r.html")["findings"] == {"failed": 1, "slow": 1}
     lines = prometheus.render(page, None).splitlines()
