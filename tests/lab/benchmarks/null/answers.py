@@ -16,8 +16,9 @@ from tests.lib.hosts import node, tools
 from tests.lib.module import call_module
 
 DEVICES = 8
-TOPICS: list[list[str]] = [[], ["address", "super_pod"], ["address", "link", "processes", "speed"],
-                          ["address", "gateway", "netdetect", "tls", "link", "health", "mtu", "speed", "versions"]]
+TOPICS: list[list[str]] = [[], ["address", "super_pod"], ["address", "link", "processes", "speed", "optical", "counters", "link_changes"],
+                          ["address", "gateway", "netdetect", "tls", "link", "health", "mtu", "speed", "versions", "network_version", "dscp_to_tc", "pfc",
+                           "lldp", "optical", "counters", "link_changes"]]
 """The topics that the playbooks read from the devices."""
 NETWORK, SERIAL = "10.78.1.", "SIMREAL"
 """Prefixes of addresses and serial numbers of the simulated node."""

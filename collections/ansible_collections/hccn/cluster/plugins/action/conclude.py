@@ -10,6 +10,7 @@ from typing import Any
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import InputError
 from ansible_collections.hccn.cluster.plugins.plugin_utils._connection.controller import ControllerAction
 from ansible_collections.hccn.cluster.plugins.plugin_utils._findings import conclusion, run, screen
+from ansible_collections.hccn.cluster.plugins.plugin_utils._history import location, since_last_run
 from ansible_collections.hccn.cluster.plugins.plugin_utils._rank_table.host_vars import HostVars
 from ansible_collections.hccn.cluster.plugins.plugin_utils._trust import guard
 
@@ -33,5 +34,7 @@ class ActionModule(ControllerAction):
             return None if isinstance(found, InputError) else found
 
         found = run.of_run(options["hosts"], registered, bool(self._task.check_mode))
-        made = conclusion.conclude(options["hosts"], found.classes, found.findings, options["fail_on"])
+        if not self._task.check_mode:
+            found.findings += since_last_run.changes(options["hosts"], registered, run.DEVICES, location.folder(None), location.this_run())
+        made = conclusion.conclude(options["hosts"], found.classes, found.findings, options["fail_on"], found.ports)
         return {**result, "changed": False, **made.as_dict(), "lines": screen.lines(made), "measurements": made.as_records()}

@@ -32,8 +32,14 @@ options:
         C(hccn_tool) only V(link) is read, the rest is listed in RV(devices[].unread).
     type: list
     elements: str
-    choices: [address, gateway, netdetect, tls, link, health, lldp, optical, counters, link_changes, mac, mtu, speed, vnic, processes, versions, super_pod]
+    choices: [address, gateway, netdetect, tls, link, health, lldp, optical, counters, link_changes, mac, mtu, speed, vnic, processes, versions, super_pod,
+      network_version, dscp_to_tc, pfc]
     default: [address, gateway, netdetect, tls, link, health]
+  cann_home:
+    description:
+      - Folder of the CANN toolkit, whose version is read with the topic V(versions).
+      - By default C(/usr/local/Ascend/cann), else C(/usr/local/Ascend/ascend-toolkit/latest).
+    type: path
   fail_on:
     description:
       - When the module fails. All devices are tried first, and the results of all devices are returned in any case.
@@ -186,6 +192,19 @@ devices:
       type: str
       returned: with O(gather) of V(versions)
       sample: "1023A2600417"
+    network_version:
+      description: C(driver) and C(firmware) of the device's network, as C(hccn_tool -version -g) prints them.
+      type: dict
+      sample: {driver: 1.0.4.0, firmware: 7.1.0.11.220}
+    dscp_to_tc:
+      description: Traffic class by DSCP value, with ranges of DSCP values that have the same class.
+      type: str
+      sample: "0-15: 0, 16-31: 1, 32-47: 2, 48-63: 3"
+    pfc:
+      description: Priority flow control of the priorities 0 to 7, V(1) with and V(0) without.
+      type: list
+      elements: int
+      sample: [0, 0, 0, 0, 1, 0, 0, 0]
     super_pod:
       description: C(sdid), C(super_pod_size), C(super_pod_id) and C(server_index) of an A3 die, V(null) outside super pods.
       type: dict
@@ -247,6 +266,11 @@ machine:
   returned: always
   type: str
   sample: 9c1f0e6b7a52d348
+cann:
+  description: Version of the CANN toolkit, V(null) if none was found.
+  returned: with O(gather) of V(versions)
+  type: str
+  sample: 8.2.RC1
 error:
   description: Why the module failed if O(fail_on) is not given, with C(code), C(message), C(hint) and C(devices), the ids of the affected devices.
   returned: failed, O(fail_on) not given
@@ -273,7 +297,7 @@ from ansible_collections.hccn.cluster.plugins.module_utils._device import info, 
 
 def main() -> None:
     gather = {"type": "list", "elements": "str", "choices": list(read.TOPICS), "default": list(read.DEFAULT_TOPICS)}
-    module = AnsibleModule(argument_spec=device_session.options(None, gather=gather), supports_check_mode=True)
+    module = AnsibleModule(argument_spec=device_session.options(None, gather=gather, cann_home={"type": "path"}), supports_check_mode=True)
     try:
         with Guard(written=module.params["hccn_conf"]):
             result = info.gather(module.params, module.check_mode)

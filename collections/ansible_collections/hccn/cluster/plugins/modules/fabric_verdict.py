@@ -210,6 +210,12 @@ hosts:
   returned: always
   type: dict
   sample: {good: [n1, n2, n4], slow: [n3], failed: [], busy: [], unreachable: [], not_measured: []}
+suspects:
+  description: Hosts whose ports may explain what is slow or failed, at most 32.
+  returned: always
+  type: list
+  elements: str
+  sample: [n3]
 components:
   description: The bad components, those of the fabric first.
   returned: always

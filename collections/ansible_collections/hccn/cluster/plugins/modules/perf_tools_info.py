@@ -153,6 +153,8 @@ devices:
   description:
     - One entry for each of O(addresses), in the form of the NPUs of M(hccn.cluster.device_info), with C(id) (the index in the list), C(address)
       and C(errors).
+    - With V(perftest) in O(tools), C(rdma) is the port with this address, with C(device), C(port), C(netdev), C(rate_gbit_s), C(netdev_mtu), C(active_mtu),
+      C(gid_type), C(driver) and C(firmware), see M(hccn.cluster.rdma_info). It is absent if no port has the address.
     - Each of C(errors) has C(topic), C(code) and C(message). The codes are C(tool_missing), C(no_rdma_device), C(no_rdma_port), C(no_gid),
         C(gid_ambiguous), C(port_ambiguous), C(port_down), C(verbs_missing) and C(memlock).
   returned: always

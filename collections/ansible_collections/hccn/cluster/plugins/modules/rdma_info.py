@@ -125,6 +125,15 @@ rdma_devices:
     verbs:
       description: Device file of libibverbs.
       type: str
+    netdev_mtu:
+      description: MTU of the network device in bytes.
+      type: int
+    active_mtu:
+      description:
+        - Largest path MTU that RoCE can use with RV(rdma_devices[].netdev_mtu), such as V(4096) for 9000 and V(1024) for 1500. C(ibv_devinfo) shows it as
+          C(active_mtu).
+        - V(null) on InfiniBand, where the kernel does not provide it as a file.
+      type: int
   sample:
     - device: mlx5_0
       port: 1

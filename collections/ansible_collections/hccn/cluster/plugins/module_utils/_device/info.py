@@ -12,7 +12,7 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence
 
 from .._core.errors import HccnError
 from .._core.words import npus
-from . import device_errors, device_session, read, read_950
+from . import device_errors, device_session, read, read_950, software
 
 
 def gather(params: Mapping[str, Any], check_mode: bool) -> Dict[str, Any]:
@@ -37,12 +37,15 @@ def gather(params: Mapping[str, Any], check_mode: bool) -> Dict[str, Any]:
             effects = read.side_effects(session.path, before, after)
     if read.TOPICS_IN_CONF.intersection(topics):
         _add_conf(devices, after)
+    cann = software.cann_version([params["cann_home"]] if params.get("cann_home") else software.CANN_HOMES) if "versions" in topics else None
     found = {device["id"]: device for device in devices}
     results = [found.get(device) or _absent(session, device) for device in session.devices]
     result: Dict[str, Any] = {
         "devices": results, "product": session.host.product, "dialect": session.host.dialect, "machine": machine_id(session.path), "side_effects": effects,
-        "measurements": read.records(results, session.host, started),
+        "measurements": read.records(results, session.host, started, cann),
     }
+    if "versions" in topics:
+        result["cann"] = cann
     _apply_fail_on(result, session, params["fail_on"])
     return result
 

@@ -26,6 +26,15 @@ def parse_speed(text: str) -> Optional[int]:
     return count_of(found) if found else None
 
 
+_NETWORK_VERSION = re.compile(r"^Network (Driver|Firmware) Version:\s*(\S+)\s*$", re.MULTILINE)
+
+
+def parse_version(text: str) -> Dict[str, str]:
+    """Parse ``-version -g``, and return the versions ``driver`` and ``firmware`` of the network of a device."""
+    search(_NETWORK_VERSION, text, "-version -g")
+    return {name.lower(): value for name, value in _NETWORK_VERSION.findall(text)}
+
+
 _MAC = re.compile(r"^mac addr:\s*((?:[0-9a-fA-F]{2}:){5}[0-9a-fA-F]{2})\s*$", re.MULTILINE)
 
 

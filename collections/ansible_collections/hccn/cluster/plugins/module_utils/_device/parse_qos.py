@@ -9,7 +9,7 @@ All functions raise ParseError for unknown output (source: hicann/driver, tool.c
 from __future__ import annotations
 
 import re
-from typing import Dict, List, Pattern, Union
+from typing import Dict, List, Mapping, Pattern, Union
 
 from .._core.errors import ParseError
 from .._core.numbers import count_of, is_count
@@ -75,3 +75,14 @@ def parse_dscp_to_tc(text: str) -> Dict[str, int]:
     if len(found) != DSCPS:
         raise ParseError("-dscp_to_tc -g reported %d of %d DSCP values" % (len(found), DSCPS))
     return found
+
+
+def dscp_ranges(classes: Mapping[str, int]) -> str:
+    """Return the traffic classes of all DSCP values as a short text: ``0-15: 0, 16-63: 1``."""
+    parts: List[List[int]] = []
+    for dscp, tc in sorted((int(dscp), tc) for dscp, tc in classes.items()):
+        if parts and parts[-1][1:] == [dscp - 1, tc]:
+            parts[-1][1] = dscp
+        else:
+            parts.append([dscp, dscp, tc])
+    return ", ".join("%s: %d" % ("%d" % first if first == last else "%d-%d" % (first, last), tc) for first, last, tc in parts)

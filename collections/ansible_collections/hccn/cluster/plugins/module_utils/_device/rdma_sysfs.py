@@ -24,6 +24,10 @@ VERBS = "sys/class/infiniband_verbs"
 ETHERNET = "Ethernet"
 ACTIVE = "ACTIVE"
 ROCE_V2 = "RoCE v2"
+MTUS = (4096, 2048, 1024, 512, 256)
+"""Path MTUs of InfiniBand and RoCE."""
+ROCE_HEADERS = 40 + 8 + 12 + 4 + 28 + 4
+"""Bytes that Linux reserves in a frame for headers: GRH, UDP, BTH, XRC, AtomicETH and ICRC (include/rdma/ib_addr.h, iboe_get_mtu)."""
 
 _RATE = re.compile(r"([\d.]+) Gb/sec")
 _UNUSED = re.compile(r"[0:]*")
@@ -58,6 +62,8 @@ class RdmaPort:
     pci_address: Optional[str]
     numa_node: Optional[int]
     verbs: Optional[str]
+    netdev_mtu: Optional[int] = None
+    active_mtu: Optional[int] = None
 
     def __str__(self) -> str:
         return "%s port %d" % (self.device, self.port)
@@ -103,10 +109,18 @@ def _port(folder: str, device: str, number: int, verbs: Optional[str]) -> RdmaPo
     speed = _RATE.match(rate or "")
     hardware = os.path.join(folder, "device")
     numa = _text(hardware, "numa_node")
+    netdev = _netdev(folder, number, gids)
+    netdev_mtu = _text(os.path.dirname(os.path.dirname(folder)), "net", netdev, "mtu") if netdev else None
+    mtu = int(netdev_mtu) if netdev_mtu and is_count(netdev_mtu) else None
     return RdmaPort(
-        device, number, _netdev(folder, number, gids), _word(_text(port, "state")), _word(_text(port, "phys_state")),
+        device, number, netdev, _word(_text(port, "state")), _word(_text(port, "phys_state")),
         rate, float(speed.group(1)) if speed else None, layer, gids, _link(hardware, "driver"), _text(folder, "fw_ver"), _link(hardware),
-        int(numa) if numa and is_count(numa) else None, verbs)
+        int(numa) if numa and is_count(numa) else None, verbs, mtu, active_mtu(mtu) if layer == ETHERNET else None)
+
+
+def active_mtu(netdev_mtu: Optional[int]) -> Optional[int]:
+    """Return the path MTU that Linux uses for RoCE over a network device with this MTU, None if it is unknown or too small."""
+    return next((mtu for mtu in MTUS if netdev_mtu is not None and netdev_mtu - ROCE_HEADERS >= mtu), None)
 
 
 def _word(state: Optional[str]) -> Optional[str]:

@@ -23,7 +23,9 @@ from .host import Host
 from .npu_smi import NpuSmi
 from .parse_network import UNSET_ADDRESSES, parse_address, parse_gateway, parse_health, parse_link, parse_netdetect
 from .parse_npu_smi import Chip
-from .parse_port import parse_counters, parse_link_changes, parse_mac, parse_mtu, parse_neighbour, parse_optical, parse_speed, parse_vnic
+from .parse_port import (parse_counters, parse_link_changes, parse_mac, parse_mtu, parse_neighbour, parse_optical, parse_speed, parse_version,
+                         parse_vnic)
+from .parse_qos import dscp_ranges, parse_dscp_to_tc, parse_pfc
 from .parse_tls import parse_tls
 
 MAX_PARALLEL = 16
@@ -52,6 +54,9 @@ QUERIES: Mapping[str, Topic] = {
     "mtu": Topic(("-mtu", "-g"), parse_mtu),
     "speed": Topic(("-speed", "-g"), parse_speed),
     "vnic": Topic(("-vnic", "-g"), parse_vnic),
+    "network_version": Topic(("-version", "-g"), parse_version),
+    "dscp_to_tc": Topic(("-dscp_to_tc", "-g"), lambda text: dscp_ranges(parse_dscp_to_tc(text))),
+    "pfc": Topic(("-pfc", "-g"), parse_pfc),
 }
 
 SMI_KEYS: Mapping[str, Tuple[str, ...]] = {"processes": ("processes",), "versions": ("versions", "serial"), "super_pod": ("super_pod",)}
@@ -196,9 +201,9 @@ def side_effects(path: str, before: Optional[str], after: Optional[str]) -> List
     ]
 
 
-def records(results: Sequence[Mapping[str, Any]], host: Host, started: float) -> List[Dict[str, Any]]:
+def records(results: Sequence[Mapping[str, Any]], host: Host, started: float, cann: Optional[str] = None) -> List[Dict[str, Any]]:
     """Return records of kind ``device`` for the history, one for each device with values or errors."""
-    context = {key: value for key, value in (("product", host.product), ("chip", host.chip)) if value is not None}
+    context = {key: value for key, value in (("product", host.product), ("chip", host.chip), ("cann", cann)) if value is not None}
     kept = []
     for result in results:
         sample = {key: value for key, value in result.items() if key not in NOT_RECORDED}

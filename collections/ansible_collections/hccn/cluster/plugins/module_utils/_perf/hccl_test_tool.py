@@ -20,6 +20,7 @@ from .._core.numbers import count_of, parse_size
 from .._core.words import beginning
 from .._device import busy
 from .._device.npu_smi import NpuSmi
+from .._device.software import CANN_HOMES
 from .collective_tool import CollectiveOptions, FinishedRun, Judged, Tool, check_numbers, check_reduction
 from .collective_verdict import by_status, cause_of, ending, explained, relevant
 from .hccl_errors import find_errors
@@ -268,8 +269,6 @@ def samples(report: HcclReport, operation: str, ranks: int, iterations: Optional
     return found
 
 
-CANN_HOMES = ("/usr/local/Ascend/cann", "/usr/local/Ascend/ascend-toolkit/latest")
-"""Installation folders according to the manual of CANN, newer ones first. $ASCEND_HOME_PATH takes precedence."""
 DRIVER_LIBRARIES = ("/usr/local/Ascend/driver/lib64/common", "/usr/local/Ascend/driver/lib64/driver")
 
 

@@ -119,17 +119,29 @@ def _devices(params: Mapping[str, Any], found: Sequence[Problem]) -> List[Dict[s
     addresses, rdma = params["addresses"], packages.PERFTEST in params["tools"]
     ports = read_ports(params["root"]) if rdma and addresses else []
     general = [{"topic": "tool", "code": problem.rule, "message": "%s (%s)" % (problem.message, problem.hint)} for problem in found]
-    return [{"id": number, "address": address, "errors": general + (_rdma_errors(ports, address, params) if rdma else [])}
-            for number, address in enumerate(addresses)]
+    devices: List[Dict[str, Any]] = [{"id": number, "address": address, "errors": list(general)} for number, address in enumerate(addresses)]
+    for device in devices if rdma else ():
+        _add_rdma(device, ports, params)
+    return devices
 
 
-def _rdma_errors(ports: Sequence[RdmaPort], address: str, params: Mapping[str, Any]) -> List[Dict[str, Any]]:
+def _add_rdma(device: Dict[str, Any], ports: Sequence[RdmaPort], params: Mapping[str, Any]) -> None:
+    """Add the RDMA port that has the address of a device, and what hinders a measurement with it."""
     try:
-        chosen = find_device(ports, address, params["rdma_device"], params["rdma_port"], gid_index=params["gid_index"])
+        chosen = find_device(ports, device["address"], params["rdma_device"], params["rdma_port"], gid_index=params["gid_index"])
+        device["rdma"] = _settings(chosen)
         bad = blockers(chosen, read_memlock(params["root"]), Options())
     except HccnError as error:
-        return [{"topic": "rdma", "code": error.code, "message": error.sentence()}]
-    return [{"topic": "rdma", "code": problem.rule, "message": "%s (%s)" % (problem.message, problem.hint)} for problem in bad]
+        device["errors"].append({"topic": "rdma", "code": error.code, "message": error.sentence()})
+        return
+    device["errors"] += [{"topic": "rdma", "code": problem.rule, "message": "%s (%s)" % (problem.message, problem.hint)} for problem in bad]
+
+
+def _settings(chosen: RdmaDevice) -> Dict[str, Any]:
+    port = chosen.port
+    gid = next((gid for gid in port.gids if gid.index == chosen.gid_index), None)
+    return {"device": port.device, "port": port.port, "netdev": port.netdev, "rate_gbit_s": port.rate_gbit_s, "netdev_mtu": port.netdev_mtu,
+            "active_mtu": port.active_mtu, "gid_type": gid.type if gid else None, "driver": port.driver, "firmware": port.firmware}
 
 
 def prepare(options: Options, addresses: Mapping[int, str], rdma_device: Optional[str] = None, rdma_port: Optional[int] = None, root: str = "/",

@@ -39,6 +39,10 @@ LONGEST_MESSAGE = 8000
 """Characters of a verdict. It may join a sentence for each of 16 NPUs."""
 
 
+MOST_SUSPECTS = 32
+"""Hosts whose ports are read again. If more hosts are bad, the first of them show what is common to all."""
+
+
 @dataclass(frozen=True)
 class Diagnosis:
     """The result of a diagnosis.
@@ -72,7 +76,14 @@ class Diagnosis:
     def as_dict(self) -> dict[str, Any]:
         """Return the diagnosis as the action and the filter return it."""
         return {"verdicts": [verdict.as_dict() for verdict in self.verdicts], "hosts": self.by_class(), "components": self.components,
-                "coverage": self.coverage, "detection_limit": self.detection_limit, "regressions": self.regressions, "problems": as_dicts(self.problems)}
+                "suspects": self.suspects(), "coverage": self.coverage, "detection_limit": self.detection_limit, "regressions": self.regressions,
+                "problems": as_dicts(self.problems)}
+
+    def suspects(self) -> list[str]:
+        """Return the hosts whose ports may explain what is slow or failed: the bad hosts, then those of bad pairs, at most MOST_SUSPECTS."""
+        bad = [verdict.host for verdict in self.verdicts if verdict.verdict in ("slow", "failed")]
+        paired = [host for component in self.components if component["kind"] == "pair" for host in component["hosts"]]
+        return list(dict.fromkeys([*bad, *paired]))[:MOST_SUSPECTS]
 
     def fabric(self) -> list[dict[str, Any]]:
         """Return the components that belong to no single host."""

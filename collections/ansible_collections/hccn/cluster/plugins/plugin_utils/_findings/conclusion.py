@@ -15,6 +15,7 @@ from ...module_utils._core.words import natural
 from . import causes
 from .finding import ON_HOST, Finding, worst_first
 from .merge import merged
+from .ports import Ports, attached
 
 CLASSES = ("failed", "unreachable", "slow", "degraded", "busy", "not_measured", "good")
 """Classes of hosts, worst first."""
@@ -70,15 +71,17 @@ class Conclusion:
         return {"result": self.result, "fail_on": self.fail_on, "counts": self.counts, "hosts": self.hosts, "message": self.headline()}
 
 
-def conclude(hosts: Sequence[str], classes: Mapping[str, str], findings: Iterable[Finding], fail_on: str = FAIL_ON) -> Conclusion:
+def conclude(hosts: Sequence[str], classes: Mapping[str, str], findings: Iterable[Finding], fail_on: str = FAIL_ON,
+             ports: Ports | None = None) -> Conclusion:
     """Put each host into one class and decide whether the job fails.
 
-    ``classes``: those of the verdict on the fabric. The class of a host is the worse one of its verdict and its worst finding; without either it is good.
-    Findings of the fabric, the cluster and the run affect the result, not the class of a host. Raise InputError for an unknown ``fail_on``.
+    ``classes``: those of the verdict on the fabric. ``ports``: evidence for findings about NPUs. The class of a host is the worse one of its verdict and its
+    worst finding; without either it is good. Findings of the fabric, the cluster and the run affect the result, not the class of a host. Raise InputError
+    for an unknown ``fail_on``.
     """
     if fail_on not in FAILING_RESULTS:
         raise InputError(f"fail_on is {fail_on!r}, it must be one of {', '.join(FAILING_RESULTS)}")
-    found = worst_first(merged(findings))
+    found = worst_first(attached(merged(findings), ports) if ports else merged(findings))
     on_host: dict[str, list[Finding]] = {}
     for one in found:
         for host in one.hosts if one.component.kind in ON_HOST else ():

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from ...module_utils._core.words import natural, printable, some
 from . import reading
+from .evidence import evidence
 from .finding import Device, Finding, finding, of_host, of_npus
 
 NO_SERIALS = ("", "NA", "N/A", "NONE", "NULL", "UNKNOWN")
@@ -47,12 +48,39 @@ def _speed(device: Mapping[str, Any]) -> str | None:
     return _number("speed", " Mbit/s")(device) if device.get("link") != "down" else None
 
 
-def _version(key: str) -> Callable[[Mapping[str, Any]], str | None]:
-    return lambda device: printable(reading.text(reading.mapping(device.get("versions")).get(key)), LONGEST_VALUE) or None
+def _part(group: str, key: str, unit: str = "") -> Callable[[Mapping[str, Any]], str | None]:
+    """Return a function that reads a text or a positive number of a group of values, such as ``versions``."""
+    def of(device: Mapping[str, Any]) -> str | None:
+        value = reading.mapping(device.get(group)).get(key)
+        return printable(value.strip(), LONGEST_VALUE) or None if isinstance(value, str) else _number(key, unit)({key: value})
+
+    return of
+
+
+def _text(key: str) -> Callable[[Mapping[str, Any]], str | None]:
+    return lambda device: printable(reading.text(device.get(key)), LONGEST_VALUE) or None
+
+
+def _pfc(device: Mapping[str, Any]) -> str | None:
+    enabled = device.get("pfc")
+    if not isinstance(enabled, (list, tuple)) or not enabled or any(flag not in (0, 1) for flag in enabled):
+        return None
+    return "on for priority " + ", ".join(str(priority) for priority, flag in enumerate(enabled) if flag) if any(enabled) else "off for all priorities"
 
 
 OPTIONS = (_Option("tls_differs", "TLS", _tls), _Option("mtu_differs", "the MTU", _number("mtu")), _Option("speed_differs", "the link speed", _speed),
-           _Option("driver_differs", "the driver", _version("driver")), _Option("firmware_differs", "the firmware", _version("firmware")))
+           _Option("driver_differs", "the driver", _part("versions", "driver")), _Option("firmware_differs", "the firmware", _part("versions", "firmware")),
+           _Option("driver_differs", "the network driver", _part("network_version", "driver")),
+           _Option("firmware_differs", "the network firmware", _part("network_version", "firmware")),
+           _Option("cann_differs", "CANN", _text("cann")),
+           _Option("qos_differs", "the traffic class by DSCP", _text("dscp_to_tc")), _Option("qos_differs", "PFC", _pfc))
+
+RDMA_OPTIONS = (_Option("mtu_differs", "the MTU of the network device", _part("rdma", "netdev_mtu")),
+                _Option("mtu_differs", "the active MTU", _part("rdma", "active_mtu")),
+                _Option("speed_differs", "the rate of the RDMA port", _part("rdma", "rate_gbit_s", " Gbit/s")),
+                _Option("gid_differs", "the type of the GID", _part("rdma", "gid_type")),
+                _Option("driver_differs", "the driver of the card", _part("rdma", "driver")),
+                _Option("firmware_differs", "the firmware of the card", _part("rdma", "firmware")))
 
 
 def over_hosts(results: Mapping[str, Any], stage: str) -> list[Finding]:
@@ -161,12 +189,21 @@ def _holders(npus: Sequence[Device]) -> list[str]:
     return [f"{host} NPU {number}" for host, number in npus] if len(npus) > HOLDERS_SHOWN else []
 
 
-def _differences(results: Mapping[str, Any], devices: Mapping[str, Devices], stage: str) -> list[Finding]:
+def _differences(results: Mapping[str, Any], devices: Mapping[str, Devices], stage: str, options: Sequence[_Option] = OPTIONS) -> list[Finding]:
     """Compare the hosts of each product, since speed and firmware may legitimately differ between products."""
-    products: dict[str, list[str]] = {}
-    for host in devices:
-        products.setdefault(reading.text(reading.mapping(results[host]).get("product")), []).append(host)
-    return [one for hosts in products.values() for option in OPTIONS for one in _differing(option, {host: devices[host] for host in hosts}, stage)]
+    products: dict[str, dict[str, Devices]] = {}
+    for host, found in devices.items():
+        answer = reading.mapping(results[host])
+        of_host = {key: answer[key] for key in ("cann",) if key in answer}
+        mine = {number: {**device, **of_host} for number, device in found.items()} if of_host else found
+        products.setdefault(reading.text(answer.get("product")), {})[host] = mine
+    return [one for hosts in products.values() for option in options for one in _differing(option, hosts, stage)]
+
+
+def over_rdma_hosts(results: Mapping[str, Any], stage: str) -> list[Finding]:
+    """Return the differences between the RDMA ports of hosts. ``results``: of perf_tools_info by host. Cards of one rate are one product."""
+    return _differences(results, {host: found for host, found in ((host, reading.devices(result)) for host, result in results.items()) if found}, stage,
+                        RDMA_OPTIONS)
 
 
 def _differing(option: _Option, devices: Mapping[str, Devices], stage: str) -> Iterable[Finding]:
@@ -187,7 +224,8 @@ def _differing(option: _Option, devices: Mapping[str, Devices], stage: str) -> I
             rare.setdefault((npu[0], value), []).append(npu)
     for (host, value), npus in rare.items():
         component = of_host(host) if len(npus) == len(devices[host]) else of_npus(npus)
-        yield finding(option.cause, component, f"{option.title} is {value}, that of {most} other NPUs is {usual}", [host], npus, stage=stage)
+        piece = evidence("differs", host=host, setting=option.title.removeprefix("the "), value=value, count=most, usual=usual)
+        yield finding(option.cause, component, f"{option.title} is {value}, that of {most} other NPUs is {usual}", [host], npus, [piece], stage)
 
 
 def _some_of(values: Mapping[Device, str], value: str) -> str:

@@ -14,7 +14,7 @@ from . import causes, reading
 from .finding import Finding, finding, of_host, of_npus
 from .stages import of_failed_task, of_unreachable
 
-INFORMATIVE_TOPICS = ("lldp", "optical", "counters", "link_changes", "vnic", "mac")
+INFORMATIVE_TOPICS = ("lldp", "optical", "counters", "link_changes", "vnic", "mac", "network_version", "dscp_to_tc", "pfc")
 """Topics whose errors are only notes."""
 UNSUPPORTED_CODES = ("unsupported_on_product", "unsupported_in_vm", "optical_unsupported", "optical_absent", "unknown_command", "unknown_option")
 

@@ -26,29 +26,21 @@ TEMPLATES: Mapping[str, str] = {
     "rx_power_dim": "NPU {device} of {host}: lane {lane} receives {value_mw} mW, {below_db} dB less than the median of {peers} other NPUs ({median_mw} mW)",
     "optics_hot": "NPU {device} of {host}: the optical module has {value_c} °C, its upper limit is {limit_c} °C",
     "optics_voltage": "NPU {device} of {host}: the supply of the optical module is {value_mv} mV, its limits are {low_mv} to {high_mv} mV",
-    "optics_absent": "NPU {device} of {host}: the optical module is not present",
-    # Counters: growth while the run measured, or the value since the counters were cleared.
-    "counter_grew": "NPU {device} of {host}: {counter} grew by {growth} during the measurement, from {before} to {after}",
-    "counter_high": "NPU {device} of {host}: {counter} is {value}, the median of {peers} other NPUs is {median}",
-    "pfc_grew": "NPU {device} of {host}: {counter} grew by {growth} during the measurement, the median of {peers} other NPUs is {median}",
+    # Counters.
+    "counter_grew": "NPU {device} of {host}: {counter} grew by {growth} during the run, from {before} to {after}",
     # Link.
-    "link_flapped": "NPU {device} of {host}: the link went down {growth} times during the measurement",
-    "link_flaps": "NPU {device} of {host}: the link went down {downs} times since the last reset, that of {peers} other NPUs {median} times",
+    "link_flapped": "NPU {device} of {host}: the link went down {growth} times during the run",
+    "link_flaps": "NPU {device} of {host}: the link went down {downs} times since its counters were cleared, the median of {peers} other NPUs is {median}",
     "link_change": "NPU {device} of {host}: the link last changed to {state} at {time}",
     # Cabling.
     "switch_port": "NPU {device} of {host} is connected to port {port} of {switch}",
     "expected_switch": "NPU {device} of {host} is expected on {switch}: {why}",
-    "expected_port": "NPU {device} of {host} is expected on port {port} of {switch}: {why}",
     # Versions and settings.
     "differs": "{host}: {setting} is {value}, that of {count} others is {usual}",
     "changed": "{host}: {setting} was {before} in the run of {time}, it is {after} now",
     "versions": "NPU {device} of {host}: driver {driver}, firmware {firmware}",
-    # Reachability.
-    "ping_lost": "NPU {device} of {host} to NPU {to_device} of {to_host}: {lost} of {sent} pings were lost",
-    "ping_slow": "NPU {device} of {host} to NPU {to_device} of {to_host}: {value_ms} ms, the median of {peers} pairs is {median_ms} ms",
-    "ping_failed": "NPU {device} of {host} to NPU {to_device} of {to_host}: {reason}",
 }
-"""English sentence by code. ``host``, ``device``, ``switch`` and ``port`` are the place, all others are values. A measurement is "while the run measured"."""
+"""English sentence by code. ``host``, ``device``, ``switch`` and ``port`` are the place, all others are values."""
 
 PLACE = ("host", "device", "switch", "port")
 """Keys of a place; those that do not apply are absent. ``device`` is the id of an NPU, or the name of an RDMA device."""

@@ -14,10 +14,13 @@ from .finding import MOST_EVIDENCE, NPU, ON_HOST, PAIR, Device, Finding, of_npus
 
 ONE_FACT = frozenset({
     "link_down", "no_such_device", "tool_missing", "perf_tool_missing", "address_not_set", "address_conflict", "machine_listed_twice", "serial_duplicate",
-    "tls_differs", "unreachable_host", "slow_npu", "failed_npu", "slow_host", "failed_host", "busy_npu", "busy_host", "not_measured"})
+    "tls_differs", "driver_differs", "firmware_differs", "unreachable_host", "slow_npu", "failed_npu", "slow_host", "failed_host", "busy_npu", "busy_host",
+    "not_measured"})
 """Causes with a single finding per NPU or host, whatever its message."""
 
 _NOT_TAKING_PART = frozenset({"not_measured", "failed_npu", "failed_host"})
+_PORT = frozenset({"optics_out_of_range", "optics_dim", "errors_growing", "link_flaps"})
+"""Causes that are evidence for a worse finding about the same NPU."""
 
 FOLLOWS: Mapping[str, frozenset[str]] = {
     "unreachable_host": _NOT_TAKING_PART | {"failed_task", "answer_not_understood", "busy_npu", "busy_host"},
@@ -28,7 +31,11 @@ FOLLOWS: Mapping[str, frozenset[str]] = {
     "failed_task": frozenset({"not_measured", "answer_not_understood"}),
     "busy_host": frozenset({"not_measured", "busy_npu"}),
     "busy_npu": frozenset({"not_measured"}),
-    **dict.fromkeys(("link_down", "address_conflict"), _NOT_TAKING_PART),
+    "link_down": _NOT_TAKING_PART | _PORT,
+    "address_conflict": _NOT_TAKING_PART,
+    **dict.fromkeys(("slow_npu", "slow_host", "failed_npu", "failed_host", "regression"), _PORT),
+    "errors_growing": frozenset({"optics_out_of_range", "optics_dim", "link_flaps"}),
+    "optics_out_of_range": frozenset({"optics_dim", "link_flaps"}),
     **dict.fromkeys(("no_such_device", "tool_failed", "device_error", "address_not_set", "address_invalid"), _NOT_TAKING_PART | {"rank_table_problem"}),
 }
 """The causes that follow from a cause on the same NPUs or the same host."""

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from . import consistency, devices, fabric, reading, stages, tls
+from . import cabling, consistency, devices, fabric, ports, reading, stages, tls
 from .finding import Finding, finding
 from .check_mode import predicted
 
@@ -20,13 +20,17 @@ RESULTS: Mapping[str, Sequence[str]] = {
     "bring_up": ("bring_up_probe", "__bring_up_conf", "bring_up_network_result", "__bring_up_verified", "tls_dry_run", "tls_devices", "bring_up_devices"),
     "rank_table": ("rank_table_npus", "rank_table_result"),
     "check_fabric": ("check_fabric_other_run", "check_fabric_probe", "check_fabric_tools", "check_fabric_first_start", "check_fabric_first_result",
-                     "check_fabric_start", "check_fabric_result"),
+                     "check_fabric_ports", "check_fabric_start", "check_fabric_result", "check_fabric_ports_after"),
     "check_collective": ("check_collective_probe", "check_collective_trust"),
 }
 """The names under which the roles register answers of hosts, by stage in the order of the stages."""
 
 DEVICES = (("bring_up", "bring_up_devices"), ("rank_table", "rank_table_npus"), ("check_fabric", "check_fabric_probe"))
 """Results of device_info, the most complete one first."""
+
+PORTS = (("bring_up", "bring_up_devices"), ("check_fabric", "check_fabric_probe"), ("check_fabric", "check_fabric_ports"),
+         ("check_fabric", "check_fabric_ports_after"))
+"""Results of device_info with the state of ports, in the order in which they were read."""
 
 CHANGES = ("bring_up_network_result", "tls_devices")
 """Results that predict the devices in check mode."""
@@ -41,9 +45,10 @@ COLLECTIVES = ("check_collective_hccl", "check_collective_nccl")
 
 @dataclass
 class RunFindings:
-    """``classes``: the verdicts on the checked hosts."""
+    """``classes``: the verdicts on the checked hosts. ``ports``: evidence to attach to the merged findings."""
 
     findings: list[Finding] = field(default_factory=list)
+    ports: ports.Ports = field(default_factory=ports.Ports)
     classes: dict[str, str] = field(default_factory=dict)
 
 
@@ -55,18 +60,33 @@ def of_run(hosts: Sequence[str], registered: Registered, check_mode: bool = Fals
     run.findings += lost.values()
     run.findings += _failures(hosts, registered)
     for stage, name in DEVICES:
-        results = {host: result for host in hosts for result in [registered(host, name)] if isinstance(result, Mapping) and not result.get("unreachable")}
+        results = _answers(hosts, name, registered)
         if check_mode:
             results = {host: predicted(result, [registered(host, change) for change in CHANGES]) for host, result in results.items()}
         for host, result in results.items():
             run.findings += [one for one in devices.of_devices(host, result, stage) if one.cause != "failed_task" or not _failed_in(host, stage, registered)]
         run.findings += consistency.over_hosts(results, stage)
+    run.findings += consistency.over_rdma_hosts(_answers(hosts, "check_fabric_tools", registered), "check_fabric")
+    _add_ports(run, hosts, registered)
     run.findings += tls.of_tls(hosts, registered)
     _add_fabric(run, hosts, registered)
     for name in RANK_TABLES:
         run.findings += stages.of_rank_table(_first(hosts, name, registered))
     run.findings += _collective(hosts, registered)
     return run
+
+
+def _answers(hosts: Sequence[str], name: str, registered: Registered) -> dict[str, Mapping[str, Any]]:
+    return {host: result for host in hosts for result in [registered(host, name)]
+            if isinstance(result, Mapping) and not result.get("unreachable") and not result.get("skipped")}
+
+
+def _add_ports(run: RunFindings, hosts: Sequence[str], registered: Registered) -> None:
+    readings = [(stage, answers) for stage, name in PORTS for answers in [_answers(hosts, name, registered)] if answers]
+    run.ports = ports.of_readings(readings)
+    run.findings += run.ports.findings
+    for stage, answers in readings[:1]:
+        run.findings += cabling.of_neighbours(answers, lambda host: registered(host, "check_fabric_leaf"), stage)
 
 
 def _unreachable(host: str, registered: Registered) -> Finding | None:

@@ -33,8 +33,8 @@ VALUE, FINDING, HOST, SETTING = KINDS = ("value", "finding", "host", "setting")
 """Kinds of changes: a measured value, a finding by its severity, a host by its class, a setting or version of a device."""
 
 LEAST_NOISE = 0.003
-VERSIONS = ("driver", "firmware", "cann", "hccn_tool")
-SETTINGS = ("mtu", "speed", "tls", "address", *VERSIONS, "dscp_to_tc", "pfc", "switch", "port")
+VERSIONS = ("driver", "firmware")
+SETTINGS = ("mtu", "speed", "tls", "address", *VERSIONS, "network_driver", "network_firmware", "cann", "dscp_to_tc", "pfc", "switch", "port")
 """Settings of devices that are compared, by the names in Snapshot."""
 LONGEST_VALUE = 200
 MOST_ENDPOINTS = 20
@@ -129,15 +129,18 @@ def settings_of(records: Iterable[Mapping[str, Any]]) -> dict[Endpoint, dict[str
             continue
         device = source.get("device")
         end = Endpoint(source["host"], device if isinstance(device, (int, str)) else None)
+        context = record.get("context")
+        host = {"cann": context.get("cann")} if isinstance(context, Mapping) else {}
         for sample in samples if isinstance(samples, list) else ():
             if isinstance(sample, Mapping):
-                found.setdefault(end, {}).update(_settings(sample))
+                found.setdefault(end, {}).update(_settings({**sample, **host}))
     return found
 
 
 def _settings(sample: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    versions, lldp = (part if isinstance(part, Mapping) else {} for part in (sample.get("versions"), sample.get("lldp")))
-    flat = {**sample, **{key: versions.get(key) for key in VERSIONS}, "switch": lldp.get("system_name"), "port": lldp.get("port")}
+    versions, network, lldp = (part if isinstance(part, Mapping) else {} for part in map(sample.get, ("versions", "network_version", "lldp")))
+    flat = {**sample, **{key: versions.get(key) for key in VERSIONS}, **{f"network_{key}": network.get(key) for key in VERSIONS},
+            "switch": lldp.get("system_name"), "port": lldp.get("port")}
     for name in SETTINGS:
         value = flat.get(name)
         if value not in (None, "") and isinstance(value, (str, int, float, bool, list, Mapping)):
@@ -150,7 +153,7 @@ def compare(before: Snapshot, after: Snapshot, spreads: Mapping[Group, float] | 
     known = {_without_firmware(group): spread for group, spread in (spreads or {}).items()}
     groups = sorted({*old, *new}, key=Group.sort_key)
     changes = [change for group in groups for change in _values(group, old.get(group), new.get(group), known.get(group, 0.0))]
-    changes += [*_findings(before, after), *_hosts(before, after), *_changed_settings(before, after)]
+    changes += [*_findings(before, after), *_hosts(before, after), *changed_settings(before.settings, after.settings)]
     both = sum(group in old and group in new for group in groups)
     return Comparison(before.summary.run_id, after.summary.run_id, tuple(sorted(changes, key=_order)), both)
 
@@ -244,16 +247,16 @@ def _hosts(before: Snapshot, after: Snapshot) -> Iterator[Change]:
             yield Change(state, HOST, host, "class", old, new, host=host)
 
 
-def _changed_settings(before: Snapshot, after: Snapshot) -> Iterator[Change]:
+def changed_settings(before: Mapping[Endpoint, Mapping[str, str]], after: Mapping[Endpoint, Mapping[str, str]]) -> Iterator[Change]:
     """Yield changed settings, one change for all devices of a host that changed alike. Settings that only one of the runs has read are not compared."""
     alike: dict[tuple[str, str, str, str], list[Endpoint]] = {}
-    for end, old in before.settings.items():
+    for end, old in before.items():
         for name, value in old.items():
-            now = after.settings.get(end, {}).get(name, value)
+            now = after.get(end, {}).get(name, value)
             if now != value:
                 alike.setdefault((end.host, name, value, now), []).append(end)
     for (host, name, value, now), ends in alike.items():
-        mine = sum(end.host == host for end in before.settings)
+        mine = sum(end.host == host for end in before)
         if len(ends) == mine and mine > 1:
             yield Change(CHANGED, SETTING, host, name, value, now, host=host)
         else:

@@ -21,7 +21,7 @@ from ...module_utils._fabric.schedule import ip_text
 ANSWER_NOT_UNDERSTOOD, ADDRESS_NOT_SET, ADDRESS_INVALID, ADDRESS_DUPLICATE, LINK_DOWN, DEVICE_BUSY, ERROR = (
     "answer_not_understood", "address_not_set", "address_invalid", "address_duplicate", "link_down", "device_busy", "device_error")
 
-HARMLESS_TOPICS = ("link", "lldp", "conf")
+HARMLESS_TOPICS = ("link", "lldp", "conf", "optical", "counters", "link_changes")
 """Topics of errors of an NPU that do not prevent a measurement."""
 
 LONGEST_MESSAGE = 300

@@ -20,7 +20,7 @@ def test_result_of_a_diagnosis():
     assert len(moments) == 1
     assert result == {
         "changed": False, "run_id": "r1", "coverage": {"hosts": 2}, "components": [rail, npu], "detection_limit": {"samples": 2}, "regressions": [],
-        "problems": [],
+        "problems": [], "suspects": ["n2"],
         "verdicts": [{"host": "n1", "class": "good", "message": "fine", "evidence": []},
                      {"host": "n2", "class": "slow", "message": "NPU 3 is slow with n1", "evidence": ["x"]}],
         "hosts": {"good": ["n1"], "slow": ["n2"], "failed": [], "busy": [], "unreachable": [], "not_measured": []},

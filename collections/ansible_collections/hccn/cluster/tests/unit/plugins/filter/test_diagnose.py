@@ -19,7 +19,7 @@ RECORDS = [record("a", "b", 195), record("b", "c", 100), record("c", "d", 101), 
 def test_a_slow_npu_is_named():
     diagnose = FilterModule().filters()["diagnose"]
     found = diagnose(RECORDS)
-    assert sorted(found) == ["components", "coverage", "detection_limit", "hosts", "problems", "regressions", "verdicts"]
+    assert sorted(found) == ["components", "coverage", "detection_limit", "hosts", "problems", "regressions", "suspects", "verdicts"]
     assert found["hosts"] == {"good": ["a", "b", "d"], "slow": ["c"], "failed": [], "busy": [], "unreachable": [], "not_measured": []}
     assert found["components"] == [{"kind": "npu", "name": "c NPU 0", "class": "slow", "certain": True, "hosts": ["c"],
                                     "message": "c: NPU 0 is slow with 2 of 2 proven-good partners: b, d, 48 % below normal",

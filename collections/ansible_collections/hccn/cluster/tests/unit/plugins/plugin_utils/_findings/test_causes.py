@@ -27,7 +27,9 @@ def test_every_cause_has_a_severity_a_meaning_and_known_placeholders() -> None:
 def test_severities_that_decide_the_exit_status() -> None:
     of = {severity: sorted(name for name, cause in CAUSES.items() if cause.severity == severity) for severity in SEVERITIES}
     assert of["slow"] == ["collective_slow", "regression", "slow_fabric", "slow_host", "slow_npu"]
-    assert of["degraded"] == ["conf_differs", "conf_problem", "driver_differs", "firmware_differs", "mtu_differs", "speed_differs"]
+    assert of["degraded"] == [
+        "cable_swapped", "cabling_differs", "cann_differs", "conf_differs", "conf_problem", "driver_differs", "errors_growing", "firmware_differs",
+        "gid_differs", "link_flaps", "mtu_differs", "optics_out_of_range", "qos_differs", "speed_differs"]
     assert of["unknown"] == ["answer_not_understood", "busy_host", "busy_npu", "not_measured"]
-    assert of["note"] == ["collective_skipped", "no_report"]
+    assert of["note"] == ["changed_since", "collective_skipped", "no_report", "optics_dim"]
     assert len(of["failed"]) == 25

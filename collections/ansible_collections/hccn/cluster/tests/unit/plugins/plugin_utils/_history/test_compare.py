@@ -26,7 +26,9 @@ def concluded(*found: Finding) -> list[dict[str, Any]]:
 
 
 def compared(folder: Path, before: list[dict[str, Any]], after: list[dict[str, Any]]) -> Comparison:
-    first, second = (snapshot(reader.read(reader.find(folder, made.write(folder, day, records).stem.split("-", 1)[1]))) for day, records in ((1, before), (2, after)))
+    made.write(folder, 1, before)
+    made.write(folder, 2, after)
+    first, second = (snapshot(reader.read(reader.find(folder, f"night-{day}"))) for day in (1, 2))
     return compare(first, second)
 
 
