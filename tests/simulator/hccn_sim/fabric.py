@@ -38,6 +38,14 @@ def is_up(node: Node, address: str) -> bool:
     return False
 
 
+def loses_packets(node: Node, address: str) -> bool:
+    """Return True if a device of the cluster with this address has ``ping=loss1``: packets to it are lost as well."""
+    if node.fabric != "loopback":
+        return False
+    return any(address == other.state.get(device, "ip") and other.state.get(device, "ping") == "loss1"
+               for other in node.neighbours() for device in other.devices())
+
+
 def _has_route(tool: Tool, device: Device, address: str) -> bool:
     """Return True if the address is in the device's network, or if the device has a gateway."""
     own, netmask = device.get("ip"), device.get("netmask", "255.255.255.0")

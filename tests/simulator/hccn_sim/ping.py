@@ -40,9 +40,9 @@ def ping(tool: Tool, args: list[str]) -> None:
 
 
 def _answers(tool: Tool, address: str, forced: str) -> int:
-    from .fabric import reaches
+    from .fabric import loses_packets, reaches
 
-    if forced == "loss1":
+    if forced == "loss1" or (forced == "" and loses_packets(tool.node, address)):
         times = TIMES_AFTER_LOSS
     elif forced == "unreach" or (forced in ("", "ok") and not reaches(tool, address)):
         for sequence in range(PACKETS):

@@ -54,6 +54,14 @@ options:
           - IPv4 or IPv6 address of the other port, or the IPv4 address of its vNIC with O(method=hccs_ping).
         type: str
         required: true
+      host:
+        description:
+          - Inventory name of the host that has the address, for the C(target) of the record.
+        type: str
+      target_device:
+        description:
+          - Physical id of the NPU that has the address, for the C(target) of the record.
+        type: int
   method:
     description:
       - V(ping) uses the RoCE port.
@@ -69,6 +77,10 @@ options:
     description:
       - Number of packets, 1 to 1000. Only for O(method=hccs_ping), since a plain ping always sends three packets.
     type: int
+  rate:
+    description:
+      - Maximum number of pings that this host starts per second, 0.1 to 1000. By default as many as there are NPUs start at the same time.
+    type: float
   run_id:
     description:
       - First part of the ids of the measurements. By default the current time.
@@ -123,7 +135,7 @@ measurements:
       description: The C(device) that pinged.
       type: dict
     target:
-      description: The C(address) that was pinged.
+      description: The C(address) that was pinged, with C(host) and C(device) if the target names them.
       type: dict
     samples:
       description:
@@ -159,13 +171,15 @@ from ansible_collections.hccn.cluster.plugins.module_utils._device import pings,
 
 
 def argument_spec() -> dict:
-    target = {"device": {"type": "int", "required": True}, "address": {"type": "str", "required": True}}
+    target = {"device": {"type": "int", "required": True}, "address": {"type": "str", "required": True}, "host": {"type": "str"},
+              "target_device": {"type": "int"}}
     return device_session.options(
         "any",
         targets={"type": "list", "elements": "dict", "required": True, "options": target},
         method={"type": "str", "choices": list(pings.METHODS), "default": "ping"},
         size={"type": "int"},
         count={"type": "int"},
+        rate={"type": "float"},
         run_id={"type": "str"},
         allow_busy=device_session.ALLOW_BUSY,
     )

@@ -6,9 +6,10 @@
 from __future__ import annotations
 
 import ipaddress
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from .._core.errors import HccnError, InputError
 from .._core.record import record, utc
@@ -27,10 +28,37 @@ COUNTS = (1, 1000)
 
 METHODS = tuple(SIZES)
 
+LEAST_RATE, MOST_RATE = 0.1, 1000.0
+
 
 class Target(NamedTuple):
+    """An address to ping. ``host`` and ``target_device``: whose it is, for the record."""
+
     device: int
     address: str
+    host: Optional[str] = None
+    target_device: Optional[int] = None
+
+
+class Pace:
+    """Limits how many pings start per second. ``clock`` and ``sleep`` are replaced by tests."""
+
+    def __init__(self, rate_per_s: Optional[float], clock: Callable[[], float] = time.monotonic, sleep: Callable[[float], None] = time.sleep) -> None:
+        self._pause_s = 1.0 / rate_per_s if rate_per_s else 0.0
+        self._clock = clock
+        self._sleep = sleep
+        self._lock = threading.Lock()
+        self._next = 0.0
+
+    def wait(self) -> None:
+        """Wait until the next ping may start. Callers of several threads start one after the other."""
+        if not self._pause_s:
+            return
+        with self._lock:
+            now = self._clock()
+            start = max(now, self._next)
+            self._next = start + self._pause_s
+        self._sleep(max(0.0, start - now))
 
 
 def _address_fault(address: str, method: str) -> Optional[str]:
@@ -50,6 +78,8 @@ def _faults(params: Mapping[str, Any], present: Sequence[int]) -> Iterator[str]:
         yield "count: a ping always sends 3 packets, a count needs method: hccs_ping"
     elif count is not None and not COUNTS[0] <= count <= COUNTS[1]:
         yield "count: %d is outside %d to %d" % ((count,) + COUNTS)
+    if params.get("rate") is not None and not LEAST_RATE <= params["rate"] <= MOST_RATE:
+        yield "rate: %g is outside %g to %g pings per second" % (params["rate"], LEAST_RATE, MOST_RATE)
     yield from unknown_devices("targets[%s].device", [target["device"] for target in params["targets"]], present)
     seen: Dict[Tuple[int, str], int] = {}
     for index, target in enumerate(params["targets"]):
@@ -66,7 +96,8 @@ def targets_of(params: Mapping[str, Any], host: Host, devices: Sequence[int]) ->
     messages = list(_faults(params, host.devices))
     if messages:
         raise InputError("; ".join(messages))
-    return [Target(target["device"], target["address"]) for target in params["targets"] if target["device"] in devices]
+    return [Target(target["device"], target["address"], target.get("host"), target.get("target_device"))
+            for target in params["targets"] if target["device"] in devices]
 
 
 def arguments(target: Target, method: str, size: Optional[int], count: Optional[int]) -> Tuple[str, ...]:
@@ -116,6 +147,7 @@ class Pinger:
         self._count = params["count"]
         self._context = {"product": host.product} if host.product else None
         self._name = name
+        self._pace = Pace(params.get("rate"))
 
     def command(self, target: Target) -> List[str]:
         return list(self._tool.argv(target.device, *arguments(target, self._method, self._size, self._count)))
@@ -135,6 +167,7 @@ class Pinger:
     def _ping(self, target: Target, refused: Mapping[int, Mapping[str, Any]]) -> Dict[str, Any]:
         if target.device in refused:
             return self._record(target, "not_run", error=refused[target.device])
+        self._pace.wait()
         started, clock = time.time(), time.monotonic()
         samples: Optional[List[Dict[str, Any]]] = None
         error: Optional[Dict[str, Any]] = None
@@ -150,7 +183,12 @@ class Pinger:
     def _record(self, target: Target, status: str, **fields: Any) -> Dict[str, Any]:
         options = {key: value for key, value in (("method", self._method), ("size_bytes", self._size), ("count", self._count)) if value is not None}
         return record("ping", "%s/ping/%d/%s" % (self._name, target.device, target.address), status, tool={"name": "hccn_tool"},
-                      source={"device": target.device}, target={"address": target.address}, options=options, context=self._context, **fields)
+                      source={"device": target.device}, target=_end(target), options=options, context=self._context, **fields)
+
+
+def _end(target: Target) -> Dict[str, Any]:
+    known = (("host", target.host), ("device", target.target_device), ("address", target.address))
+    return {key: value for key, value in known if value is not None}
 
 
 def _sentence(measurements: Sequence[Mapping[str, Any]]) -> str:

@@ -33,11 +33,12 @@ Explained = dict[str, set[str]]
 """The classes of each host that a finding already explains."""
 
 
-def of_verdict(result: Any, left_out: Any = (), perf_tool: bool = False, starts: Mapping[str, Any] | None = None) -> tuple[list[Finding], dict[str, str]]:
+def of_verdict(result: Any, left_out: Any = (), perf_tool: bool = False, starts: Mapping[str, Any] | None = None,
+               stage: str = STAGE) -> tuple[list[Finding], dict[str, str]]:
     """Return the findings and the class of each host.
 
-    ``left_out``: what measurable_hosts excluded from the plan; ``perf_tool``: a tool of the host measures instead of hccn_tool; ``starts``: what rdma_perf
-    returned on each host.
+    ``result``: of fabric_verdict, or of reachability_verdict with its ``stage``. ``left_out``: what measurable_hosts excluded from the plan; ``perf_tool``: a
+    tool of the host measures instead of hccn_tool; ``starts``: what rdma_perf returned on each host.
     """
     answer = reading.mapping(result)
     verdicts = {reading.text(verdict.get("host")): verdict for verdict in reading.mappings(answer.get("verdicts"))}
@@ -53,7 +54,7 @@ def of_verdict(result: Any, left_out: Any = (), perf_tool: bool = False, starts:
     for host, state in classes.items():
         if not any(STATES.index(other) <= STATES.index(state) for other in explained.get(host, ())):
             found += _host(host, state, verdicts[host])
-    return [*found, *_regressions(answer.get("regressions"))], classes
+    return [replace(one, stage=stage) for one in (*found, *_regressions(answer.get("regressions")))], classes
 
 
 def with_output(found: Iterable[Finding], records: Iterable[Mapping[str, Any]]) -> list[Finding]:

@@ -21,11 +21,13 @@ RESULTS: Mapping[str, Sequence[str]] = {
     "rank_table": ("rank_table_npus", "rank_table_result"),
     "check_fabric": ("check_fabric_other_run", "check_fabric_probe", "check_fabric_tools", "check_fabric_first_start", "check_fabric_first_result",
                      "check_fabric_ports", "check_fabric_start", "check_fabric_result", "check_fabric_ports_after"),
+    "check_reachability": ("check_reachability_probe", "check_reachability_pings"),
     "check_collective": ("check_collective_probe", "check_collective_trust"),
 }
 """The names under which the roles register answers of hosts, by stage in the order of the stages."""
 
-DEVICES = (("bring_up", "bring_up_devices"), ("rank_table", "rank_table_npus"), ("check_fabric", "check_fabric_probe"))
+DEVICES = (("bring_up", "bring_up_devices"), ("rank_table", "rank_table_npus"), ("check_fabric", "check_fabric_probe"),
+           ("check_reachability", "check_reachability_probe"))
 """Results of device_info, the most complete one first."""
 
 PORTS = (("bring_up", "bring_up_devices"), ("check_fabric", "check_fabric_probe"), ("check_fabric", "check_fabric_ports"),
@@ -35,7 +37,7 @@ PORTS = (("bring_up", "bring_up_devices"), ("check_fabric", "check_fabric_probe"
 CHANGES = ("bring_up_network_result", "tls_devices")
 """Results that predict the devices in check mode."""
 
-LAST = (("bring_up", "bring_up_devices"), ("check_fabric", "check_fabric_verdict"))
+LAST = (("bring_up", "bring_up_devices"), ("check_fabric", "check_fabric_verdict"), ("check_reachability", "check_reachability_verdict"))
 """The variable that every host has at the end of a stage unless it was lost."""
 
 RANK_TABLES = ("rank_table_of_devices", "rank_table_of_job")
@@ -70,6 +72,7 @@ def of_run(hosts: Sequence[str], registered: Registered, check_mode: bool = Fals
     _add_ports(run, hosts, registered)
     run.findings += tls.of_tls(hosts, registered)
     _add_fabric(run, hosts, registered)
+    _add_reachability(run, hosts, registered)
     for name in RANK_TABLES:
         run.findings += stages.of_rank_table(_first(hosts, name, registered))
     run.findings += _collective(hosts, registered)
@@ -136,6 +139,16 @@ def _add_fabric(run: RunFindings, hosts: Sequence[str], registered: Registered) 
     records = [record for result in results for record in reading.mappings(reading.mapping(result).get("measurements"))]
     run.findings += fabric.with_output(found, records)
     run.classes.update(classes)
+
+
+def _add_reachability(run: RunFindings, hosts: Sequence[str], registered: Registered) -> None:
+    verdict = _first(hosts, "check_reachability_verdict", registered)
+    if isinstance(verdict, Mapping):
+        left_out = _first(hosts, "check_reachability_left_out", registered) or []
+        found, classes = fabric.of_verdict(verdict, left_out, stage="check_reachability")
+        run.findings += found
+        # A host that a fabric check has classified keeps that class; pings know less about it.
+        run.classes.update((host, name) for host, name in classes.items() if host not in run.classes)
 
 
 def _collective(hosts: Sequence[str], registered: Registered) -> list[Finding]:

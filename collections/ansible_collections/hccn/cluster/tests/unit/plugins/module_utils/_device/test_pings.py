@@ -178,3 +178,19 @@ def test_busy_device_is_not_pinged(npus, monkeypatch):
     assert "command" not in result["measurements"][0]
     assert (asked, npus.calls) == ([([0, 1], False)], ["hccn_tool -i 0 -ping -g address 10.78.2.10"])
     assert result["msg"] == "1 of 2 pings failed: NPU 1 to 10.78.2.11: device 1 is busy: pid 7 (python3)"
+
+
+def test_pings_start_no_faster_than_the_rate():
+    now, slept = [100.0], []
+
+    def sleep(seconds):
+        slept.append(round(seconds, 3))
+        now[0] += seconds
+
+    pace = pings.Pace(4.0, lambda: now[0], sleep)
+    for _ping in range(3):
+        pace.wait()
+    now[0] += 10
+    pace.wait()
+    assert slept == [0.0, 0.25, 0.25, 0.0]
+    pings.Pace(None, lambda: 1 / 0, lambda seconds: 1 / 0).wait()
