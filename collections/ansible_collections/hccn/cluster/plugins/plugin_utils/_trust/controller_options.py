@@ -20,9 +20,11 @@ NAMES = frozenset((
     "adopt_force", "adopt_inventory",
     "check_collective_job", "check_collective_log",
     "check_fabric_pods",
+    "compare_history",
     "hccn_clusterd", "hccn_kubernetes",
     "nic_switch_confirm",
-    "quarantine_command", "quarantine_enabled", "quarantine_timeout_s",
+    "quarantine_command", "quarantine_enabled", "quarantine_most_percent", "quarantine_node", "quarantine_provider", "quarantine_reason", "quarantine_state",
+    "quarantine_timeout_s", "quarantine_undo_command",
     "rank_table_job",
     "report_baseline", "report_history", "report_path", "report_prometheus_path", "report_results_host", "report_results_path",
     "switch_upgrade_confirm", "switch_upgrade_state_file"))

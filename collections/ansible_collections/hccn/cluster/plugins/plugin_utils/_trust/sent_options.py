@@ -11,8 +11,9 @@ from typing import Any
 from ansible.errors import AnsibleActionFail
 
 ROLE_PREFIXES = (
-    "adopt_", "bring_up_", "check_collective_", "check_fabric_", "conclude_", "container_mapping_", "datadist_ready_", "hccn_", "nic_switch_", "perf_tools_",
-    "quarantine_", "rank_table_", "report_", "restore_", "retest_", "switch_upgrade_", "tls_", "validate_")
+    "adopt_", "bring_up_", "check_collective_", "check_fabric_", "check_reachability_", "compare_", "conclude_", "container_mapping_",
+    "datadist_ready_", "hccn_", "nic_switch_", "perf_tools_", "quarantine_", "rank_table_", "report_", "restore_", "retest_", "switch_upgrade_", "tls_",
+    "validate_")
 """Prefixes of the variables that users set for the roles and playbooks. A test compares them with the roles."""
 
 PREFIXES = ("__", "npu_smi", *ROLE_PREFIXES)
