@@ -67,8 +67,8 @@ def test_regressions(returned: dict[str, Any]) -> None:
     assert (found["host"], found["device"], found["reason"], found["unit"]) == ("n3", 1, "level", "Gbit/s")
     assert {entry["kind"]: entry["state"] for entry in returned["queried"]["verdicts"]} == {"collective": "ok", "rdma": "regression"}
     assert returned["failed"]["failed"] is True and returned["failed"]["msg"] == found["message"]
-    rdma = next(entry for entry in returned["queried"]["comparison"] if entry["kind"] == "rdma")
-    assert (rdma["ends"][0]["host"], rdma["ends"][0]["device"]) == ("n3", 1)
+    compared = returned["queried"]["comparison"]
+    assert [(one["state"], one["host"], one["device"]) for one in compared["changes"]] == [("worse", "n3", 1)]
 
 
 def test_pinned_baseline_is_used(returned: dict[str, Any]) -> None:

@@ -34,7 +34,8 @@ class ActionModule(ControllerAction):
             return None if isinstance(found, InputError) else found
 
         found = run.of_run(options["hosts"], registered, bool(self._task.check_mode))
-        if not self._task.check_mode:
-            found.findings += since_last_run.changes(options["hosts"], registered, run.DEVICES, location.folder(None), location.this_run())
+        this_run = location.this_run()
+        if this_run is not None and not self._task.check_mode:
+            found.findings += since_last_run.changes(options["hosts"], registered, run.DEVICES, run.CHANGES, location.folder(None), this_run)
         made = conclusion.conclude(options["hosts"], found.classes, found.findings, options["fail_on"], found.ports)
         return {**result, "changed": False, **made.as_dict(), "lines": screen.lines(made), "measurements": made.as_records()}

@@ -9,7 +9,7 @@ from typing import Any
 from ansible.errors import AnsibleActionFail
 from ansible_collections.hccn.cluster.plugins.module_utils._core.words import LONGEST_TEXT, printable
 from ansible_collections.hccn.cluster.plugins.plugin_utils._connection.controller import ControllerAction
-from ansible_collections.hccn.cluster.plugins.plugin_utils._history import query, reader, runs, location
+from ansible_collections.hccn.cluster.plugins.plugin_utils._history import query, reader, location
 from ansible_collections.hccn.cluster.plugins.plugin_utils._history.format import HistoryError
 from ansible_collections.hccn.cluster.plugins.plugin_utils._trust import guard
 
@@ -61,7 +61,7 @@ def _answers(history: query.History, options: dict[str, Any]) -> dict[str, Any]:
         "runs": [known.overview for known in listed],
         "last_good": next((known.overview for known in listed if known.overview["good"]), None),
         "series": history.trends(query.trend_queries(options["endpoints"], options["pairs"], options["collectives"])),
-        "comparison": runs.compare(*map(history.summary, options["compare"])) if options["compare"] else [],
+        "comparison": history.changes(*options["compare"], location.this_run()).as_dict() if options["compare"] else None,
         **_judged(history, options, listed),
     }
     return {**answers, "unreadable": history.unreadable}

@@ -16,6 +16,7 @@ author:
 description:
   - Derives findings from all results that the roles of this run registered on the hosts, from the first probe to the collective. If two stages detect the same
     problem, it is one finding. Values that the run read are also compared between the hosts and with C(hccn.conf).
+  - If the callback P(hccn.cluster.results#callback) is enabled, versions and settings that changed since the last run that read the host are noted.
   - In check mode, the findings assume that the addresses and TLS flags of the NPUs were set, so that a job does not fail because of problems that it would
     solve.
   - It runs on the controller without a connection, and findings do not make it fail. The role P(hccn.cluster.conclude#role) runs it at the end of

@@ -115,7 +115,8 @@ options:
         type: int
   compare:
     description:
-      - Ids of the two runs to compare, the earlier one first.
+      - The two runs to compare, the earlier one first. Each is the id of a run, the second also V(newest), and the first also V(last_good), the newest run
+        before the second one that has no problem.
     type: list
     elements: str
     default: []
@@ -162,6 +163,11 @@ EXAMPLES = r"""
 - name: Compare the runs of two nights
   hccn.cluster.history_info:
     compare: [awx-1201, awx-1234]
+  run_once: true
+
+- name: Compare the newest run with the last good one before it
+  hccn.cluster.history_info:
+    compare: [last_good, newest]
   run_once: true
 """
 
@@ -246,11 +252,24 @@ series:
        unit: Gbit/s, points: [{run_id: awx-1, started_at: 20261120T101500Z, value: 195.9, count: 63, failed: 0}]}
 comparison:
   description:
-    - Comparison of the two runs of O(compare), one entry for each group, with C(before), C(after), C(change_percent) and C(ends).
-    - C(ends) has at most twenty endpoints, those that changed most, the greatest change first. A change below zero is a change for the worse.
+    - What changed between the two runs of O(compare), V(null) without it. Differences within the noise of the values are not listed.
+    - C(before) and C(after) are the ids of the runs, C(headline) is a sentence, C(compared) the number of groups of values that both runs measured,
+      C(counts) the number of changes by state, and C(changes_count) that of all changes.
+    - Each of C(changes), at most 200, has C(state) (V(worse), V(appeared), V(vanished), V(changed) or V(better)), C(kind) (V(value), V(finding), V(host) or
+      V(setting)), C(name), C(what), C(before), C(after) and the sentence C(message). Values also have C(unit), C(change_percent), where a positive change
+      is better, and C(noise_percent).
   returned: always
-  type: list
-  elements: dict
+  type: dict
+  sample:
+    before: awx-1201
+    after: awx-1234
+    headline: "awx-1234 against awx-1201: 1 worse"
+    compared: 2
+    counts: {worse: 1}
+    changes_count: 1
+    changes:
+      - {state: worse, kind: value, name: n3 NPU 5, what: "write 64 KiB (same rail, A2)", before: 195.9, after: 155.2, unit: Gbit/s, change_percent: -20.8,
+         noise_percent: 0.5, host: n3, device: 5, message: "n3 NPU 5: write 64 KiB (same rail, A2) was 195.9 Gbit/s, it is 155.2 Gbit/s (20.8 % worse)"}
 judged_run:
   description: Id of the run of RV(verdicts), V(null) if there is none.
   returned: always

@@ -37,6 +37,8 @@ VERSIONS = ("driver", "firmware")
 SETTINGS = ("mtu", "speed", "tls", "address", *VERSIONS, "network_driver", "network_firmware", "cann", "dscp_to_tc", "pfc", "switch", "port")
 """Settings of devices that are compared, by the names in Snapshot."""
 LONGEST_VALUE = 200
+MOST_CHANGES = 200
+"""Changes that a result contains, the worst first."""
 MOST_ENDPOINTS = 20
 """Endpoints of a group that are listed, those that changed most."""
 
@@ -100,6 +102,11 @@ class Comparison:
     def counts(self) -> dict[str, int]:
         """Return the number of changes by state, without states that have none."""
         return {state: count for state in STATES for count in [sum(change.state == state for change in self.changes)] if count}
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the comparison as history_info returns it."""
+        return {"before": self.before, "after": self.after, "headline": self.headline(), "compared": self.compared, "counts": self.counts(),
+                "changes": [change.as_dict() for change in self.changes[:MOST_CHANGES]], "changes_count": len(self.changes)}
 
     def headline(self) -> str:
         """Return one sentence: ``awx-2 against awx-1: 1 worse, 2 appeared``."""

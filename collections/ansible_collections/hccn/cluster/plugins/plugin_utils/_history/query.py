@@ -15,11 +15,15 @@ from ...module_utils._core.numbers import is_count
 from . import baseline as baselines
 from . import pinned, reader, runs, series
 from .baseline import Baseline, Regression
+from .compare import Comparison, snapshot
+from .compare import compare as compare_runs
 from .pair_results import Endpoint
 from .format import HistoryError
 from .reader import Run, RunFile
 from .summary import Group, Summary, summarise
 
+NEWEST, LAST_GOOD = "newest", "last_good"
+"""Words for runs to compare."""
 EXAMINED_PER_RUN = 40
 """Files that are examined per requested run, so that nightly checks are found among hourly device readings."""
 
@@ -97,9 +101,23 @@ class History:
         entries = itertools.islice(reader.runs(self.folder), self.limit * EXAMINED_PER_RUN)
         return [entry for found in series.trends(entries, queries, self.limit, self._note_unreadable) for entry in _entries(found)]
 
-    def summary(self, run_id: str) -> Summary:
-        """Return the summary of a run. Raise HistoryError."""
-        return summarise(reader.read(reader.find(self.folder, run_id)))
+    def changes(self, before: str, after: str, this_run: Path | None) -> Comparison:
+        """Compare two runs, each an id or a word: ``newest``, or ``last_good`` for the newest good run before ``after``. Raise HistoryError.
+
+        The noise of a group is also taken from the runs before ``after``.
+        """
+        last = reader.choose(self.folder, None, this_run) if after == NEWEST else reader.read(reader.find(self.folder, after))
+        first = self._last_good(last) if before == LAST_GOOD else reader.read(reader.find(self.folder, before))
+        known = baselines.compute_baselines(list(self._comparable(last, summarise(last))))
+        spreads = {group: one.spread / one.median for group, one in known.items() if one.median}
+        return compare_runs(snapshot(first), snapshot(last), spreads)
+
+    def _last_good(self, run: Run) -> Run:
+        older = (entry for entry in reader.runs(self.folder) if entry.order < run.file.order)
+        for known in map(self._read, itertools.islice(older, self.limit * EXAMINED_PER_RUN)):
+            if known is not None and known.overview["good"]:
+                return reader.read(known.file)
+        raise HistoryError("no_good_run", f"{self.folder} has no good run before {run.file.run_id}.", "Name the run to compare with.")
 
 
 def _entries(found: series.Series) -> Iterator[dict[str, Any]]:

@@ -1,23 +1,18 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""Overviews of runs, and the comparison of two runs."""
+"""Overviews of runs."""
 
 from __future__ import annotations
 
 from collections import Counter
 from typing import Any
 
-from ...module_utils._core.samples import MICROSECONDS
-from .baseline import as_fields
 from .format import DROPPED
 from .reader import Run
-from .summary import Summary
 
 MEASURED = ("rdma", "matrix", "collective", "ping")
 """Kinds of records with measurements."""
-MOST_ENDPOINTS = 20
-"""Endpoints that a comparison lists, those that changed most."""
 
 
 def overview(run: Run) -> dict[str, Any]:
@@ -46,26 +41,3 @@ def _class(record: dict[str, Any]) -> str:
     samples = record.get("samples")
     first = samples[0] if isinstance(samples, list) and samples and isinstance(samples[0], dict) else {}
     return str(first.get("class") or ("good" if record.get("status") == "ok" else "failed"))
-
-
-def compare(before: Summary, after: Summary) -> list[dict[str, Any]]:
-    """Return, for every group of either run, both medians, the change in percent (positive is better), and the endpoints that changed most."""
-    found = []
-    for group in sorted({*before.groups, *after.groups}, key=lambda one: one.sort_key()):
-        old, new = before.groups.get(group), after.groups.get(group)
-        entry = {**as_fields(group), "before": old.median if old else None, "after": new.median if new else None}
-        if old and new:
-            sign = -1 if group.unit == MICROSECONDS else 1
-            entry["change_percent"] = _change(old.median, new.median, sign)
-            changes: list[dict[str, Any]] = [
-                {"host": end.host, "device": end.device, "before": old.endpoints[end], "after": new.endpoints[end],
-                 "change_percent": _change(old.endpoints[end], new.endpoints[end], sign)} for end in old.endpoints if end in new.endpoints]
-            entry["ends"] = sorted(changes, key=lambda change: (-abs(change["change_percent"]), change["change_percent"]))[:MOST_ENDPOINTS]
-            entry["ends_only_before"] = sorted(str(end) for end in set(old.endpoints) - set(new.endpoints))[:MOST_ENDPOINTS]
-            entry["ends_only_after"] = sorted(str(end) for end in set(new.endpoints) - set(old.endpoints))[:MOST_ENDPOINTS]
-        found.append(entry)
-    return found
-
-
-def _change(before: float, after: float, sign: int) -> float:
-    return round(sign * 100 * (after / before - 1), 1) if before else 0.0

@@ -19,33 +19,38 @@ from .pair_results import Endpoint
 
 MOST_RUNS = 20
 """Earlier runs that are searched for readings of the hosts."""
+CONFIGURED = ("address", "tls", "mtu", "dscp_to_tc", "pfc")
+"""Settings that bring_up sets."""
 _DEVICE_RECORD = b'"device"'
 
 Settings = dict[Endpoint, dict[str, str]]
 
 
-def changes(hosts: Iterable[str], registered: Callable[[str, str], Any], names: Iterable[tuple[str, str]], folder: Path, current: Path | None) -> list[Finding]:
-    """Return a note for each host that changed.
+def changes(hosts: Iterable[str], registered: Callable[[str, str], Any], names: Iterable[tuple[str, str]], set_by: Iterable[str], folder: Path,
+            current: Path) -> list[Finding]:
+    """Return a note for each host that changed, except for settings that this run itself changed.
 
-    ``registered`` returns a registered result of a host; ``names``: stages and names of results of device_info. ``current``: the file of this run.
+    ``registered`` returns a registered result of a host; ``names``: stages and names of results of device_info; ``set_by``: names of results of modules
+    that set options of devices. ``current``: the file of this run.
     """
-    wanted = list(names)
+    wanted, setters = list(names), list(set_by)
     now: dict[str, Settings] = {}
     stages: dict[str, str] = {}
     for host in hosts:
+        configured = any(reading.is_true(reading.mapping(registered(host, name)).get("changed")) for name in setters)
         for stage, name in wanted:
             records = [{**record, "source": {**reading.mapping(record.get("source")), "host": host}}
                        for record in reading.mappings(reading.mapping(registered(host, name)).get("measurements"))]
             for end, settings in compare.settings_of(records).items():
                 mine = now.setdefault(host, {}).setdefault(end, {})
-                mine.update({key: value for key, value in settings.items() if key not in mine})
+                mine.update({key: value for key, value in settings.items() if key not in mine and not (configured and key in CONFIGURED)})
                 stages.setdefault(host, stage)
     return [one for host, (started, before) in _earlier(set(now), folder, current) for one in _changed(host, started, before, now[host], stages[host])]
 
 
-def _earlier(hosts: set[str], folder: Path, current: Path | None) -> Iterator[tuple[str, tuple[str, Settings]]]:
+def _earlier(hosts: set[str], folder: Path, current: Path) -> Iterator[tuple[str, tuple[str, Settings]]]:
     """Yield the time and the settings of the newest earlier run that read each host."""
-    runs = (entry for entry in reader.runs(folder) if current is None or entry.path.name.split(".jsonl")[0] != current.name.split(".jsonl")[0])
+    runs = (entry for entry in reader.runs(folder) if entry.path.name.split(".jsonl")[0] != current.name.split(".jsonl")[0])
     missing = set(hosts)
     for entry in itertools.islice(runs, MOST_RUNS) if hosts else ():
         try:

@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 from ansible_collections.hccn.cluster.plugins.plugin_utils._history import query, reader, retention, runs
+from ansible_collections.hccn.cluster.plugins.plugin_utils._history.format import HistoryError
 from ansible_collections.hccn.cluster.plugins.plugin_utils._history.pair_results import Endpoint
 from ansible_collections.hccn.cluster.plugins.plugin_utils._history.series import TrendQuery
-from ansible_collections.hccn.cluster.plugins.plugin_utils._history.summary import Group, GroupStatistics, RunContext, Summary, summarise
+from ansible_collections.hccn.cluster.plugins.plugin_utils._history.summary import RunContext, summarise
 from ansible_collections.hccn.cluster.tests.unit.plugins.plugin_utils._history import series_of_runs as made
 
 VERDICT = {"schema": made.SCHEMA, "id": "v", "kind": "verdict", "status": "ok", "source": {"host": "n1"}, "samples": [{"class": "good", "message": ""}]}
@@ -92,16 +93,17 @@ def test_unreadable_files_are_skipped_and_reported(folder: Path) -> None:
     assert history.unreadable[1].endswith("-later.jsonl is not a history file that this version can read.")
 
 
-def test_comparison_of_two_runs(folder: Path) -> None:
+def test_words_for_runs_to_compare(folder: Path) -> None:
+    for day in (6, 7):
+        made.write(folder, day, [made.row("n1", lambda _s, target, day=day: 100.0 - 10 * day), *([VERDICT] if day == 6 else [])])
     history = query.History(folder, 30)
-    found = runs.compare(history.summary("night-1"), history.summary("night-2"))
-    assert [(one["kind"], one["size_bytes"], one["before"], one["after"], one["change_percent"]) for one in found] == [
-        ("collective", 1024, pytest.approx(7.1), pytest.approx(7.2), 1.4), ("collective", 1048576, 71.0, 72.0, 1.4), ("rdma", 65536, 104.0, 105.0, 1.0)]
-    assert found[2]["ends"][:2] == [{"host": "n1", "device": 0, "before": 104.0, "after": 105.0, "change_percent": 1.0},
-                                    {"host": "n2", "device": 0, "before": 103.0, "after": 104.0, "change_percent": 1.0}]
-    other = runs.compare(history.summary("night-1"), history.summary("night-5"))
-    assert [(one["before"], one["after"], "change_percent" in one) for one in other if one["kind"] == "rdma"] == [(104.0, 111.0, True)]
-    assert other[-1]["ends_only_before"] == ["n1 NPU 0", "n2 NPU 0", "n3 NPU 0", "n4 NPU 0"]
+    good = history.changes(query.LAST_GOOD, query.NEWEST, None)
+    assert (good.before, good.after, [change.state for change in good.changes]) == ("night-6", "night-7", ["worse"])
+    named = history.changes("night-1", "night-6", None)
+    assert (named.before, named.after, named.changes[0].before, named.changes[0].after) == ("night-1", "night-6", 104.0, 40.0)
+    with pytest.raises(HistoryError) as refused:
+        history.changes(query.LAST_GOOD, "night-1", None)
+    assert refused.value.message.endswith(" has no good run before night-1.")
 
 
 def test_options_become_trend_queries() -> None:
@@ -151,18 +153,6 @@ def test_second_run_with_the_same_id_and_second_is_newer(tmp_path: Path) -> None
     first.with_name("20261101T021500Z-night-1-2.jsonl").write_text(first.read_text())
     history = query.History(tmp_path, 30)
     assert [[summary.run_id for summary in history.compare(reader.read(entry), None).earlier] for entry in reader.runs(tmp_path)] == [["night-1"], []]
-
-
-def test_comparison_lists_the_endpoints_that_changed_most_in_either_direction() -> None:
-    group = Group("rdma", "t", "write", "bandwidth", 65536, "same rail", "", "", "Gbit/s")
-
-    def summary(values: list[float]) -> Summary:
-        endpoints = {Endpoint(f"n{number}", 0): value for number, value in enumerate(values)}
-        return Summary("r", "", "", True, {group: GroupStatistics(100.0, 100.0, 100.0, 1, endpoints=endpoints)})
-
-    (found,) = runs.compare(summary([100.0] * 30), summary([99.0] * 26 + [150.0, 90.0, 110.0, 100.0]))
-    assert [(end["host"], end["change_percent"]) for end in found["ends"][:4]] == [("n26", 50.0), ("n27", -10.0), ("n28", 10.0), ("n0", -1.0)]
-    assert len(found["ends"]) == 20
 
 
 def test_run_with_a_rejected_record_is_not_good() -> None:
