@@ -15,9 +15,10 @@ import yaml
 from ansible_collections.hccn.cluster.plugins.plugin_utils._trust.sent_options import ROLE_PREFIXES
 from tests.lib.project import COLLECTION, REGISTER, ROOT, SIMULATOR
 
-JOBS = ["adopt", "bring_up", "check_collective", "check_fabric", "check_fabric_pods", "container_mapping", "datadist_ready", "nic_switch", "perf_tools",
-        "quarantine", "rank_table", "report", "restore", "retest", "site", "switch_upgrade", "tls", "validate"]
-PARTS = ["begin", "conclude", *(f"plays/{stage}" for stage in ("bring_up", "check_collective", "check_fabric", "check_fabric_pods", "rank_table"))]
+JOBS = ["adopt", "bring_up", "check_collective", "check_fabric", "check_fabric_pods", "check_reachability", "compare", "container_mapping", "datadist_ready",
+        "nic_switch", "perf_tools", "quarantine", "rank_table", "report", "restore", "retest", "site", "switch_upgrade", "tls", "validate"]
+STAGES = ("bring_up", "check_collective", "check_fabric", "check_fabric_pods", "check_reachability", "rank_table")
+PARTS = ["begin", "conclude", *(f"plays/{stage}" for stage in STAGES)]
 """Playbooks that the collection's playbooks import. AWX lists each file that contains plays."""
 DEVICES_GROUP = ["device_info", "device_network", "device_ping", "device_tls", "hccn_conf", "rdma_perf"]
 
@@ -113,7 +114,7 @@ def test_variables_of_several_roles_have_one_specification() -> None:
             for name, option in entry.get("options", {}).items():
                 if name.startswith("hccn_"):
                     found.setdefault(name, []).append({key: value for key, value in option.items() if key != "required"})
-    assert {name: len(options) for name, options in found.items()} == {"hccn_clusterd": 3, "hccn_conf": 2, "hccn_fail_on": 6, "hccn_kubernetes": 5}
+    assert {name: len(options) for name, options in found.items()} == {"hccn_clusterd": 3, "hccn_conf": 2, "hccn_fail_on": 7, "hccn_kubernetes": 6}
     assert [name for name, options in found.items() if any(option != options[0] for option in options)] == []
 
 

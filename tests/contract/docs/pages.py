@@ -54,6 +54,12 @@ NOT_RUN = {
         "docker run -d --name prefill --device /dev/davinci0 -v /etc/hccn.conf:/etc/hccn.conf:ro registry.example/mindie:1",
         "docker run -d --name prefill --device /dev/davinci0 --device hccn.cluster/conf=hccn-conf registry.example/mindie:1",
         "ctr run -d --device hccn.cluster/conf=hccn-conf registry.example/mindie:1 prefill"), "it needs a container engine and NPUs"),
+    "ansible-playbook -i inventory hccn.cluster.quarantine -e quarantine_host=npu3 -e quarantine_enabled=true -e quarantine_provider=slurm "
+    "-e quarantine_state=in": "it needs Slurm; tests/integration/eda/test_quarantine_providers.py runs the playbook over a stand-in",
+    "ansible-playbook -i inventory hccn.cluster.quarantine -e quarantine_host=npu3 -e quarantine_enabled=true -e quarantine_provider=kubernetes":
+        "it needs a Kubernetes cluster; tests/integration/eda/test_quarantine_providers.py runs the playbook over a stand-in",
+    "kubectl create -f job.yml": "it needs a Kubernetes cluster with Volcano",
+    "ansible-playbook hccn.cluster.compare": "it needs a good run in the history; tests/integration/history/test_compare.py runs the playbook",
     "ansible-rulebook -r hccn.cluster.degraded -i inventory -e eda.yml": "it needs Java; tests/integration/eda runs the rulebook where that is installed",
 }
 """Commands of the pages that are not run, with the reason."""

@@ -17,13 +17,15 @@ from tests.lib.project import COLLECTION
 pytestmark = pytest.mark.slow
 
 OF_HOSTS = {
-    "bring_up_config", "bring_up_network", "bring_up_numbers", "bring_up_settings", "bring_up_subnets",
+    "bring_up_cann_home", "bring_up_config", "bring_up_network", "bring_up_numbers", "bring_up_settings", "bring_up_subnets",
     "check_collective_addresses", "check_collective_environment", "check_collective_hccl_test_dir", "check_collective_mpirun",
     "check_collective_nccl_tests_dir", "check_collective_sizes",
     "check_fabric_addresses", "check_fabric_advanced", "check_fabric_control_address", "check_fabric_devices", "check_fabric_labels", "check_fabric_leaf",
     "check_fabric_node", "check_fabric_node_selector",
     "check_fabric_pairs", "check_fabric_pod_python", "check_fabric_rack", "check_fabric_rdma_device", "check_fabric_resume", "check_fabric_size",
     "check_fabric_state_dir", "check_fabric_super_pod", "check_fabric_traffic_class",
+    "check_reachability_devices",
+    "compare_after", "compare_before",
     "container_mapping_cdi_dir", "container_mapping_container_path",
     "datadist_ready_calls", "datadist_ready_clusters", "datadist_ready_environment",
     "hccn_conf",

@@ -173,6 +173,20 @@ def _report(lab: Lab, folder: Path) -> Iterator[Stage]:
 
 
 @contextmanager
+def _compare(lab: Lab, folder: Path) -> Iterator[Stage]:
+    """Compare two earlier runs, the second of which is slower."""
+    kept = folder / "kept"
+    measured = {"schema": "hccn.cluster/measurement/1", "kind": "rdma", "status": "ok", "operation": "write", "measure": "bandwidth",
+                "source": {"host": "node1", "device": 0}, "target": {"host": "node2", "device": 0}}
+    for number, value in ((1, 195.0), (2, 150.0)):
+        earlier = writer.RunWriter(kept, {"schema": "hccn.cluster/history/1", "run_id": f"earlier{number}", "started_at": f"2026-01-0{number}T03:04:05Z",
+                                          "playbook": "check_fabric.yml"})
+        earlier.write([{**measured, "id": "pair", "samples": [{"size_bytes": 65536, "bandwidth_gbit_s": value}]}])
+        earlier.finish({"end": True, "finished_at": f"2026-01-0{number}T03:05:05Z", "records": 1, "hosts": {}})
+    yield Stage({"compare_history": str(kept)}, _has_started("hccn.cluster.compare : Compare the runs"), lambda name: states.network_and_tls(lab, name))
+
+
+@contextmanager
 def _quarantine(lab: Lab, folder: Path) -> Iterator[Stage]:
     """Use a command that takes three seconds."""
     begun, ended = folder / "begun", folder / "ended"
@@ -204,6 +218,7 @@ JOBS = {job.playbook: job for job in (
     Job("restore", "TASK [hccn.cluster.restore : Show what was restored]", _restore, other=CHECK_RUNS),
     Job("adopt", "TASK [hccn.cluster.adopt : Create the folder host_vars]", _adopt, other=CHANGE_RUNS),
     Job("check_fabric", "TASK [hccn.cluster.check_fabric : Diagnose the fabric]", _fabric(CHECK_FABRIC), left_seconds=FABRIC_SECONDS, other=CHANGE_RUNS),
+    Job("check_reachability", "TASK [hccn.cluster.check_reachability : Show what is not reachable]", on_hosts(called("-ping"), {}), other=CHANGE_RUNS),
     Job("retest", "TASK [hccn.cluster.check_fabric : Diagnose the fabric]", _fabric({**CHECK_FABRIC, "retest_pairs": _pairs()}), left_seconds=FABRIC_SECONDS,
         other=CHECK_RUNS),
     Job("check_collective", "TASK [hccn.cluster.check_collective : Show the result of the collective]", on_hosts(_collective, COLLECTIVE), EXPOSED,
@@ -220,6 +235,7 @@ JOBS = {job.playbook: job for job in (
     Job("perf_tools", "TASK [hccn.cluster.perf_tools : Show the tools of the host]",
         on_hosts(called("/usr/local/bin/iperf3"), {"perf_tools_wanted": ["iperf3"], "perf_tools_install": False}, prepare=_iperf3), other=CHECK_RUNS),
     Job("quarantine", "TASK [hccn.cluster.quarantine : Show what was done]", _quarantine),
+    Job("compare", "TASK [hccn.cluster.compare : Show what changed]", _compare),
     Job("report", "TASK [hccn.cluster.report : Publish a summary as an artifact of the job]", _report),
     Job("check_fabric_pods", "TASK [hccn.cluster.check_fabric : Delete the pods]", _fabric(CHECK_FABRIC)),
     Job("validate", "TASK [hccn.cluster.validate : Show what was checked]", _validate),

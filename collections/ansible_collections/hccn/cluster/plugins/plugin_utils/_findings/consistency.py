@@ -18,17 +18,20 @@ from .finding import Device, Finding, finding, of_host, of_npus
 NO_SERIALS = ("", "NA", "N/A", "NONE", "NULL", "UNKNOWN")
 """Texts that tools print in place of a serial number."""
 LONGEST_VALUE = 60
+PORT_NOUN = "RDMA port"
 HOLDERS_SHOWN = 8
 
 Devices = Mapping[int, Mapping[str, Any]]
 
 
 class _Option(NamedTuple):
-    """A property that must be equal: the cause of its finding, its name in messages, and a function that reads it from an NPU, None if unknown."""
+    """A property that must be equal: the cause of its finding, its name in messages, a function that reads it from an NPU, None if unknown, and the word
+    for what has it."""
 
     cause: str
     title: str
     of: Callable[[Mapping[str, Any]], str | None]
+    noun: str = "NPU"
 
 
 def _tls(device: Mapping[str, Any]) -> str | None:
@@ -75,12 +78,10 @@ OPTIONS = (_Option("tls_differs", "TLS", _tls), _Option("mtu_differs", "the MTU"
            _Option("cann_differs", "CANN", _text("cann")),
            _Option("qos_differs", "the traffic class by DSCP", _text("dscp_to_tc")), _Option("qos_differs", "PFC", _pfc))
 
-RDMA_OPTIONS = (_Option("mtu_differs", "the MTU of the network device", _part("rdma", "netdev_mtu")),
-                _Option("mtu_differs", "the active MTU", _part("rdma", "active_mtu")),
-                _Option("speed_differs", "the rate of the RDMA port", _part("rdma", "rate_gbit_s", " Gbit/s")),
-                _Option("gid_differs", "the type of the GID", _part("rdma", "gid_type")),
-                _Option("driver_differs", "the driver of the card", _part("rdma", "driver")),
-                _Option("firmware_differs", "the firmware of the card", _part("rdma", "firmware")))
+RDMA_OPTIONS = tuple(_Option(cause, title, of, PORT_NOUN) for cause, title, of in (
+    ("mtu_differs", "the MTU of the network device", _part("rdma", "netdev_mtu")), ("mtu_differs", "the active MTU", _part("rdma", "active_mtu")),
+    ("speed_differs", "the rate of the RDMA port", _part("rdma", "rate_gbit_s", " Gbit/s")), ("gid_differs", "the type of the GID", _part("rdma", "gid_type")),
+    ("driver_differs", "the driver of the card", _part("rdma", "driver")), ("firmware_differs", "the firmware of the card", _part("rdma", "firmware"))))
 
 
 def over_hosts(results: Mapping[str, Any], stage: str) -> list[Finding]:
@@ -214,7 +215,7 @@ def _differing(option: _Option, devices: Mapping[str, Devices], stage: str) -> I
         return
     usual = _most_frequent(values.values())
     if usual is None:
-        shown = some([f"{value} for {count} NPU{'' if count == 1 else 's'} ({_some_of(values, value)})" for value, count in counts], 4)
+        shown = some([f"{value} for {count} {option.noun}{'' if count == 1 else 's'} ({_some_of(values, value)})" for value, count in counts], 4)
         yield finding(option.cause, of_host(*devices), f"{option.title} is {shown}", devices, values, stage=stage)
         return
     most = counts[0][1]
@@ -223,9 +224,9 @@ def _differing(option: _Option, devices: Mapping[str, Devices], stage: str) -> I
         if value != usual:
             rare.setdefault((npu[0], value), []).append(npu)
     for (host, value), npus in rare.items():
-        component = of_host(host) if len(npus) == len(devices[host]) else of_npus(npus)
+        component = of_host(host) if len(npus) == len(devices[host]) or option.noun == PORT_NOUN else of_npus(npus)
         piece = evidence("differs", host=host, setting=option.title.removeprefix("the "), value=value, count=most, usual=usual)
-        yield finding(option.cause, component, f"{option.title} is {value}, that of {most} other NPUs is {usual}", [host], npus, [piece], stage)
+        yield finding(option.cause, component, f"{option.title} is {value}, that of {most} other {option.noun}s is {usual}", [host], npus, [piece], stage)
 
 
 def _some_of(values: Mapping[Device, str], value: str) -> str:

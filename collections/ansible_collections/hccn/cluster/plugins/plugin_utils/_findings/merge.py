@@ -34,8 +34,6 @@ FOLLOWS: Mapping[str, frozenset[str]] = {
     "link_down": _NOT_TAKING_PART | _PORT,
     "address_conflict": _NOT_TAKING_PART,
     **dict.fromkeys(("slow_npu", "slow_host", "failed_npu", "failed_host", "regression"), _PORT),
-    "errors_growing": frozenset({"optics_out_of_range", "optics_dim", "link_flaps"}),
-    "optics_out_of_range": frozenset({"optics_dim", "link_flaps"}),
     **dict.fromkeys(("no_such_device", "tool_failed", "device_error", "address_not_set", "address_invalid"), _NOT_TAKING_PART | {"rank_table_problem"}),
 }
 """The causes that follow from a cause on the same NPUs or the same host."""
@@ -129,9 +127,9 @@ class _Roots:
         return sorted(common, key=lambda root: self._found[root].cause in _FOLLOWERS)
 
     def _of_npus(self, number: int, one: Finding) -> dict[Device, int]:
-        """Return the first finding that explains ``one`` on an NPU, by NPU."""
+        """Return the finding that explains ``one`` on an NPU, by NPU: the first that is not dropped itself, since it gets the evidence."""
         candidates = {npu: [root for root in self._by_npu.get(npu, ()) if root != number and _explains(self._found[root], one)] for npu in one.devices}
-        return {npu: roots[0] for npu, roots in candidates.items() if roots}
+        return {npu: min(roots, key=lambda root: self._found[root].cause in _FOLLOWERS) for npu, roots in candidates.items() if roots}
 
 
 def _common(roots: list[list[int]]) -> list[int]:

@@ -18,7 +18,7 @@ from typing import Any
 from ...module_utils._core.words import printable
 from . import causes, reading
 from .evidence import Evidence, evidence
-from .finding import MOST_EVIDENCE, Device, Finding, finding, of_npus
+from .finding import MOST_EVIDENCE, Device, Finding, finding, of_npus, rank
 
 Readings = Sequence[tuple[str, Mapping[str, Any]]]
 """Stage and result of device_info by host, in the order in which they were read."""
@@ -68,12 +68,19 @@ def of_readings(readings: Readings) -> Ports:
     last = {npu: _last(devices) for npu, devices in history.items()}
     usual = _Usual(last, products)
     for npu, devices in history.items():
-        found.findings += _optics(npu, last[npu].get("optical"), usual, stages[npu])
-        found.findings += _flaps(npu, devices, usual, stages[npu])
-        found.findings += _faulty_packets(npu, devices, stages[npu])
+        found.findings += _joined([*_optics(npu, last[npu].get("optical"), usual, stages[npu]), *_faulty_packets(npu, devices, stages[npu]),
+                                   *_flaps(npu, devices, usual, stages[npu])])
         found.grown[npu] = list(_grown(npu, devices, SUSPICIOUS))
         found.wiring[npu] = list(_wiring(npu, last[npu]))
     return found
+
+
+def _joined(found: Sequence[Finding]) -> list[Finding]:
+    """Return one finding for the port: the worst, with the evidence of all."""
+    if len(found) < 2:
+        return list(found)
+    worst = min(found, key=rank)
+    return [replace(worst, evidence=tuple(dict.fromkeys(piece for one in (worst, *found) for piece in one.evidence))[:MOST_EVIDENCE])]
 
 
 def attached(findings: Iterable[Finding], ports: Ports) -> list[Finding]:

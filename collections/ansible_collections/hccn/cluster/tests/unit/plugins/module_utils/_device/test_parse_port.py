@@ -73,3 +73,10 @@ def test_optical_module():
 def test_unknown_output_is_an_error(parse):
     with pytest.raises(ParseError):
         parse("nothing of the kind\n")
+
+
+def test_network_versions():
+    text = "Network Driver Version:    1.0.4.0\nNetwork Firmware Version:  7.1.0.11.220\n"
+    assert parse_port.parse_version(text) == {"driver": "1.0.4.0", "firmware": "7.1.0.11.220"}
+    with pytest.raises(ParseError):
+        parse_port.parse_version("version: 7\n")

@@ -75,3 +75,10 @@ def test_hccs_ping_without_replies():
     text = PACKET % ("send fail", 0, "0.000", "0x0") + SUM % (1, 0, "100.00%", "0.000", "0.000", "0.000", "0.000")
     ping = parse_network.parse_hccs_ping(text)
     assert (ping.received, ping.min_us, ping.average_us, ping.max_us, ping.p95_us, ping.reasons) == (0, None, None, None, None, ("send fail",))
+
+
+@pytest.mark.parametrize(("classes", "text"), [
+    ({str(dscp): dscp // 16 for dscp in range(64)}, "0-15: 0, 16-31: 1, 32-47: 2, 48-63: 3"),
+    ({str(dscp): 3 if dscp == 26 else 0 for dscp in range(64)}, "0-25: 0, 26: 3, 27-63: 0"), ({}, "")])
+def test_dscp_values_of_one_class_are_a_range(classes, text):
+    assert parse_qos.dscp_ranges(classes) == text

@@ -71,6 +71,7 @@ def test_port_of_an_adapter(tmp_path):
     add_port(tmp_path, gids=gids)
     add_adapter(tmp_path)
     add_verbs(tmp_path)
+    write(tmp_path, "sys/class/net/ens4f0/mtu", "9000\n")
     (device,) = look(tmp_path)["rdma_devices"]
     assert [(gid["index"], gid["type"], gid["address"], gid["netdev"]) for gid in device.pop("gids")] == [
         (0, "IB/RoCE v1", None, "ens4f0"), (1, "RoCE v2", None, "ens4f0"), (2, "IB/RoCE v1", "10.1.2.3", "ens4f0"),
@@ -78,8 +79,14 @@ def test_port_of_an_adapter(tmp_path):
     assert device == {
         "device": "mlx5_0", "port": 1, "netdev": "ens4f0", "state": "ACTIVE", "physical_state": "LinkUp", "rate": "200 Gb/sec (4X HDR)", "rate_gbit_s": 200.0,
         "link_layer": "Ethernet", "driver": "mlx5_core", "firmware": "28.39.2048", "pci_address": "0000:4b:00.0", "numa_node": 1,
-        "verbs": "/dev/infiniband/uverbs0"}
+        "verbs": "/dev/infiniband/uverbs0", "netdev_mtu": 9000, "active_mtu": 4096}
     assert look(tmp_path)["problems"] == []
+
+
+@pytest.mark.parametrize(("netdev_mtu", "active"), [(9000, 4096), (4192, 4096), (4191, 2048), (1500, 1024), (1280, 1024), (300, None), (None, None)])
+def test_active_mtu_of_roce_follows_from_that_of_the_network_device(netdev_mtu, active):
+    """A netdev of 1500 bytes gives 1024, as ibv_devinfo shows it."""
+    assert rdma_sysfs.active_mtu(netdev_mtu) == active
 
 
 def test_software_roce_has_no_adapter(tmp_path):

@@ -105,6 +105,9 @@ def rdma_device(root, state="4: ACTIVE"):
     for name, text in files.items():
         (port / name).parent.mkdir(parents=True, exist_ok=True)
         (port / name).write_text(text + "\n")
+    (root / "sys/class/infiniband/mlx5_0/fw_ver").write_text("28.39.2048\n")
+    (root / "sys/class/net/ens1").mkdir(parents=True, exist_ok=True)
+    (root / "sys/class/net/ens1/mtu").write_text("9000\n")
     verbs = root / "sys/class/infiniband_verbs/uverbs0"
     verbs.mkdir(parents=True)
     (verbs / "ibdev").write_text("mlx5_0\n")
@@ -121,6 +124,9 @@ def test_devices_for_the_addresses_of_perftest(host):
     assert devices[1]["errors"][0] == {
         "topic": "rdma", "code": "no_gid",
         "message": "no RDMA device of this host has a RoCE v2 GID of 10.0.0.12 (available are mlx5_0 port 1 GID 3 (RoCE v2, 10.0.0.11))"}
+    assert (devices[0]["rdma"], "rdma" in devices[1]) == (
+        {"device": "mlx5_0", "port": 1, "netdev": "ens1", "rate_gbit_s": 200.0, "netdev_mtu": 9000, "active_mtu": 4096, "gid_type": "RoCE v2",
+         "driver": None, "firmware": "28.39.2048"}, False)
     assert found(root, ["iperf3"], addresses=["10.9.9.9"])["devices"] == [{"id": 0, "address": "10.9.9.9", "errors": []}]
 
 

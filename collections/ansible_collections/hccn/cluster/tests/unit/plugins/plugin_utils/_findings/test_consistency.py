@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.hccn.cluster.plugins.plugin_utils._findings.consistency import over_hosts, tls_differences
+from ansible_collections.hccn.cluster.plugins.plugin_utils._findings.consistency import over_hosts, over_rdma_hosts, tls_differences
 from ansible_collections.hccn.cluster.plugins.plugin_utils._findings.screen import line
 
 
@@ -129,3 +129,38 @@ def test_hosts_whose_tls_flags_differ_from_the_majority(answers: dict, hosts: li
 @pytest.mark.parametrize("odd", [None, 5, "text", [], {}, {"devices": 5}, {"devices": ["x", {"tls": "y"}, {"tls": {"enabled": "yes"}}, {}]}])
 def test_a_malformed_answer_has_no_tls_flags(odd: object) -> None:
     assert tls_differences({"n1": flags(False), "n2": odd, "n3": flags(False)}) == {"hosts": [], "enabled": []}
+
+
+@pytest.mark.parametrize(("of_n3", "message"), [
+    ({"network_version": {"driver": "1.0.3.0", "firmware": "7.1"}},
+     "driver_differs degraded n3: the network driver is 1.0.3.0, that of 4 other NPUs is 1.0.4.0"),
+    ({"network_version": {"driver": "1.0.4.0", "firmware": "7.0"}}, "firmware_differs degraded n3: the network firmware is 7.0, that of 4 other NPUs is 7.1"),
+    ({"pfc": [[0] * 8] * 2}, "qos_differs degraded n3: PFC is off for all priorities, that of 4 other NPUs is on for priority 4"),
+    ({"dscp_to_tc": ["0-63: 0", "0-63: 1"]}, "qos_differs degraded n3 NPU 1: the traffic class by DSCP is 0-63: 1, that of 5 other NPUs is 0-63: 0")])
+def test_versions_and_qos_of_one_host_differ(of_n3, message) -> None:
+    usual = {"network_version": {"driver": "1.0.4.0", "firmware": "7.1"}, "pfc": [[0, 0, 0, 0, 1, 0, 0, 0]] * 2, "dscp_to_tc": "0-63: 0"}
+    assert summaries(n1=host(1, **usual), n2=host(2, **usual), n3=host(3, **{**usual, **of_n3})) == [message]
+
+
+def test_cann_of_one_host_differs() -> None:
+    results = {name: {**host(place), "cann": version} for place, (name, version) in enumerate((("n1", "8.2"), ("n2", "8.2"), ("n3", "8.0"), ("n4", None)))}
+    [found] = over_hosts(results, "bring_up")
+    assert (found.cause, found.component.name, found.message) == ("cann_differs", "n3", "CANN is 8.0, that of 4 other NPUs is 8.2")
+    assert found.evidence[0].as_sample() == {
+        "code": "differs", "message": "n3: CANN is 8.0, that of 4 others is 8.2", "values": {"setting": "CANN", "value": "8.0", "count": 4, "usual": "8.2"},
+        "place": {"host": "n3"}}
+
+
+@pytest.mark.parametrize(("of_n3", "messages"), [
+    ({}, []),
+    ({"netdev_mtu": 1500, "active_mtu": 1024}, ["mtu_differs: the MTU of the network device is 1500, that of 2 other RDMA ports is 9000",
+                                                "mtu_differs: the active MTU is 1024, that of 2 other RDMA ports is 4096"]),
+    ({"rate_gbit_s": 100.0}, ["speed_differs: the rate of the RDMA port is 100.0 Gbit/s, that of 2 other RDMA ports is 200.0 Gbit/s"]),
+    ({"gid_type": "IB/RoCE v1"}, ["gid_differs: the type of the GID is IB/RoCE v1, that of 2 other RDMA ports is RoCE v2"]),
+    ({"firmware": "28.1"}, ["firmware_differs: the firmware of the card is 28.1, that of 2 other RDMA ports is 28.3"])])
+def test_rdma_ports_of_one_host_differ(of_n3, messages) -> None:
+    usual = {"device": "mlx5_0", "netdev_mtu": 9000, "active_mtu": 4096, "rate_gbit_s": 200.0, "gid_type": "RoCE v2", "driver": "mlx5_core", "firmware": "28.3"}
+    results = {name: {"devices": [{"id": 0, "address": "10.0.0.1", "rdma": {**usual, **more}}]}
+               for name, more in (("n1", {}), ("n2", {}), ("n3", of_n3))}
+    assert [f"{one.cause}: {one.message}" for one in over_rdma_hosts(results, "check_fabric") if one.hosts == ("n3",)] == messages
+    assert over_rdma_hosts({"n1": None, "n2": {"devices": [{"id": 0, "rdma": "x"}]}}, "check_fabric") == []
