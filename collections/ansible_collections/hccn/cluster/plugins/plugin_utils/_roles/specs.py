@@ -23,7 +23,8 @@ PLAY_OPTIONS: Mapping[str, Mapping[str, Any]] = {
     "hccn_validated": {"type": "raw"}, "quarantine_host": {"type": "str"}, "retest_pairs": {"type": "raw"}}
 """Variables of playbooks and rulebooks; a test compares them with the playbooks."""
 
-PUBLISHED = frozenset(("hccn_check_collective_history", "hccn_check_fabric", "hccn_check_reachability", "hccn_compare", "hccn_check_fabric_history", "hccn_conclusion", "hccn_report"))
+PUBLISHED = frozenset(("hccn_check_collective_history", "hccn_check_fabric", "hccn_check_fabric_history", "hccn_check_reachability", "hccn_compare",
+                       "hccn_conclusion", "hccn_report"))
 """The variables that jobs publish with set_stats. AWX passes them to the next jobs of a workflow as extra variables."""
 
 
