@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import os
 import threading
@@ -55,7 +56,7 @@ def test_slurm_node_is_drained_and_resumed(tmp_path: Path) -> None:
     (tmp_path / "state").mkdir()
     for number in range(1, 5):
         (tmp_path / f"state/n{number}").write_text("   State=IDLE ThreadsPerCore=1\n")
-    slurm = {"quarantine_provider": "slurm", "quarantine_reason": "NPU 5 is slow"}
+    slurm: dict[str, Any] = {"quarantine_provider": "slurm", "quarantine_reason": "NPU 5 is slow"}
     node = tmp_path / "state/n3"
 
     assert "n3: would be taken out of service by: scontrol update NodeName=n3 State=DRAIN Reason=hccn.cluster: NPU 5 is slow" in play(
@@ -74,12 +75,12 @@ def test_slurm_node_is_drained_and_resumed(tmp_path: Path) -> None:
 
 
 class Nodes:
-    """The part of the Kubernetes API that reads and patches nodes. ``patches``: the bodies that came."""
+    """The part of the Kubernetes API that reads and patches nodes."""
 
     def __init__(self, *names: str) -> None:
-        self.nodes = {name: {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "resourceVersion": "1"}, "spec": {"podCIDR": "10.0.0.0/24"}}
-                      for name in names}
-        self.patches: list[dict[str, Any]] = []
+        self.nodes: dict[str, dict[str, Any]] = {
+            name: {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "resourceVersion": "1"}, "spec": {"podCIDR": "10.0.0.0/24"}}
+            for name in names}
         api = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -91,7 +92,8 @@ class Nodes:
             def _answer(self) -> None:
                 length = int(self.headers.get("Content-Length") or 0)
                 body = json.loads(self.rfile.read(length)) if length else None
-                code, found = api.answer(self.command, self.path.partition("?")[0], body)
+                path, _mark, query = self.path.partition("?")
+                code, found = api.answer(self.command, path, body, "dryRun=All" in query)
                 data = json.dumps(found).encode()
                 self.send_response(code)
                 self.send_header("Content-Type", "application/json")
@@ -117,7 +119,7 @@ class Nodes:
             "contexts": [{"name": "lab", "context": {"cluster": "lab", "user": "me"}}]}))
         return str(path)
 
-    def answer(self, method: str, path: str, body: Any) -> tuple[int, Any]:
+    def answer(self, method: str, path: str, body: Any, dry_run: bool) -> tuple[int, Any]:
         if path == "/version":
             return 200, {"major": "1", "minor": "31", "gitVersion": "v1.31.0"}
         if path.rstrip("/") == "/api":
@@ -134,7 +136,7 @@ class Nodes:
         if node is None:
             return 404, {"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "NotFound", "code": 404}
         if method == "PATCH":
-            self.patches.append(body)
+            node = copy.deepcopy(node) if dry_run else node
             _merge(node, body)
         return 200, node
 
@@ -160,7 +162,8 @@ def nodes() -> Iterator[Nodes]:
 
 def test_kubernetes_node_is_cordoned_and_uncordoned(nodes: Nodes, tmp_path: Path) -> None:
     nodes.nodes["n3"]["spec"]["taints"] = [{"key": "gpu", "effect": "NoExecute"}]
-    options = {"quarantine_provider": "kubernetes", "hccn_kubernetes": {"kubeconfig": nodes.kubeconfig(tmp_path)}, "quarantine_reason": "NPU 5 is slow"}
+    options: dict[str, Any] = {"quarantine_provider": "kubernetes", "hccn_kubernetes": {"kubeconfig": nodes.kubeconfig(tmp_path)},
+                               "quarantine_reason": "NPU 5 is slow"}
     mine = {"key": "hccn.cluster/quarantine", "value": "out", "effect": "NoSchedule"}
 
     assert "n3: would be taken out of service by: cordon n3 and add the taint hccn.cluster/quarantine:NoSchedule" in play(
