@@ -169,7 +169,7 @@ def test_switch_name_is_not_evaluated(tmp_path: Path) -> None:
     evil = EVIL % (tmp_path / "owned")
     neighbour = {"system_name": evil, "chassis": None, "port": "1/1"}
     hosts = Hosts(tmp_path / "play", {
-        f"n{number}": {"device_info-address-link-lldp-processes-speed": device_info_answer(device(0, f"10.0.{number}.1", lldp=(
+        f"n{number}": {"device_info-address-counters-link-link_changes-lldp-optical-processes-speed": device_info_answer(device(0, f"10.0.{number}.1", lldp=(
             neighbour if number == 1 else {**neighbour, "system_name": f"leaf-{number % 2}"})))} for number in (1, 2, 3, 4)},
         check_fabric_plan="leaves", check_fabric_plan_only=True)
     code, output = hosts.play("check_fabric")
@@ -229,7 +229,7 @@ def test_host_cannot_affect_verdicts_of_others(tmp_path: Path) -> None:
         started = {**ANSWERED, "run_id": "r", "state": "running", "progress": {}, "measurements": []}
         done = {**ANSWERED, "run_id": "r", "state": "finished", "alive": False, "progress": {}, "fabric": None,
                 "measurements": honest[name] + (forged if name == "n1" else [])}
-        answers[name] = {"device_info-address-link-lldp-processes-speed": device_info_answer(device(0, f"10.0.{number}.1")),
+        answers[name] = {"device_info-address-counters-link-link_changes-lldp-optical-processes-speed": device_info_answer(device(0, f"10.0.{number}.1")),
                          "rdma_perf": started, "rdma_perf_info": done}
     hosts = Hosts(tmp_path / "play", answers, check_fabric_confirm=False, check_fabric_plan="pairs",
                   check_fabric_pairs=[[one, other] for one in names for other in names if one != other])
