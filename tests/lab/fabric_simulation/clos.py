@@ -49,8 +49,8 @@ class Weakness:
 
 @dataclass
 class Clos:
-    """A fabric with faults. ``weak``: bad links; ``cells``: drop by pair of leaves, for faults that belong to no link. ``long``: whether tests last so long that
-    pairs of a round share links; ``pinned``: whether the tool keeps source ports. The rest is what records.py expects of a world."""
+    """A fabric with faults. ``weak``: bad links; ``leaf_pairs``: drop by pair of leaves, for faults that belong to no link. ``long``: whether tests last so
+    long that pairs of a round share links; ``pinned``: whether the tool keeps source ports. The rest is what records.py expects of a world."""
 
     shape: Shape
     seed: int = 0
@@ -102,7 +102,7 @@ class Clos:
                      for entry in entries]
             paths = [self._path(source, target, entry.get("options") or {}) for entry, source, target in pairs]
             shares = self._fair_shares(paths) if self.long else [min(map(self._capacity, path)) for path in paths]
-            for (entry, source, target), path, share in zip(pairs, paths, shares):
+            for (entry, source, target), share in zip(pairs, shares):
                 pair = frozenset((self.leaf(source), self.leaf(target)))
                 value = self._noisy(min(share, 1 - self.leaf_pairs.get(pair, 0.0)))
                 if self.latency:

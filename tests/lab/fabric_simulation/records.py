@@ -54,7 +54,7 @@ def _measurements(world: World | Clos, done: Sequence[Done], silent: set[str]) -
 def _record(world: World | Clos, done: Done, silent: set[str]) -> dict[str, Any]:
     found: dict[str, Any] = {
         "id": f"{RUN}/{done.name}/forward/1", "kind": "rdma", "status": "ok", **WHAT, "source": done.source._asdict(), "target": done.target._asdict(),
-        **_context(world), "samples": [], **({"options": dict(done.options)} if done.options else {})}
+        **_context(world), "samples": [], **_options(world, done)}
     if done.outcome is not None and done.outcome.state == OK:
         claimed = world.claim.factor if world.claim and world.claim.host == done.source.host else 1.0
         if world.latency:
@@ -91,7 +91,12 @@ def _row(world: World | Clos, source: Npu, worths: Sequence[float | None]) -> di
     if world.latency:
         measured = {"measure": "latency", "samples": [{"size_bytes": 2, "latency_us": {"typical": worths}}]}
     return {"id": f"{RUN}/{source.host}/{source.device}/matrix", "kind": "matrix", "status": "ok", **WHAT, "source": source._asdict(),
-            "hosts": world.hosts, **_context(world), **measured}
+            "hosts": world.hosts, **_context(world), **_options(world), **measured}
+
+
+def _options(world: World | Clos, done: Done | None = None) -> dict[str, Any]:
+    found = {**({"duration_s": 5} if getattr(world, "long", False) else {}), **((done.options if done else None) or {})}
+    return {"options": found} if found else {}
 
 
 def _context(world: World | Clos) -> dict[str, Any]:

@@ -45,7 +45,8 @@ def as_dict(component: Component, classified: Classification) -> dict[str, Any]:
     """Return a component as the action returns it. The evidence of a component on a host is in the host's verdict."""
     hosts = sorted({classified.table.npus[npu].host for npu in component.npus})
     message = sentence(component, classified)
-    found: dict[str, Any] = {"kind": component.kind, "name": component.name, "class": component.state, "certain": component.certain, "hosts": hosts,
+    found: dict[str, Any] = {"kind": component.kind, "name": component.name, "class": component.state, "certain": component.certain,
+                             "certainty": component.certainty, "hosts": hosts,
                              "message": message if component.kind == FABRIC or component.kind not in ON_HOST else f"{hosts[0]}: {message}"}
     if component.kind in (NPU, NODE):
         found["devices"] = [{"host": classified.table.npus[npu].host, "device": classified.table.npus[npu].device} for npu in sorted(component.npus)]
