@@ -264,9 +264,9 @@ class Classification:
         return SLOW
 
     def _crosses(self, source: int, target: int, kind: int) -> bool:
-        """Return True for a bandwidth between two leaves, or leaves that are not known."""
+        """Return True for a bandwidth between two leaves that are known."""
         one, other = self.table.leaves[source], self.table.leaves[target]
-        return self.table.kinds[kind].unit == GBIT and (one is None or other is None or one != other)
+        return self.table.kinds[kind].unit == GBIT and one is not None and other is not None and one != other
 
     def _share(self, source: int, target: int) -> None:
         """Count a slow cell that proves nothing, since the pair may have shared a link with others."""

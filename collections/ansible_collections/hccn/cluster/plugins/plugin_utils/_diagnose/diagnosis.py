@@ -222,7 +222,7 @@ def _with_single_partner(classification: Classification, components: Sequence[Co
 
 def _printable(verdict: Verdict) -> Verdict:
     """Return the verdict with all text from hosts and tools made safe for a terminal. The host name is from the inventory."""
-    return Verdict(verdict.host, verdict.verdict, printable(verdict.message, LONGEST_MESSAGE), all_printable(verdict.evidence))
+    return Verdict(verdict.host, verdict.verdict, printable(verdict.message, LONGEST_MESSAGE), all_printable(verdict.evidence), verdict.certainty)
 
 
 def _coverage(hosts: Sequence[str], classification: Classification) -> dict[str, int]:

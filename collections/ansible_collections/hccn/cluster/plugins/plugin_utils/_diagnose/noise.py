@@ -30,8 +30,8 @@ SPREAD_OF_FEW = 0.025
 LARGEST_STEP = 0.01
 """Largest relative step between values that are rounded to three digits."""
 
-TAIL_SHARES, LEAST_OF_TAIL, LARGEST_TAIL = (0.75, 0.9, 0.97, 0.99), 8, 0.015
-"""Quantiles to which a tail is fitted, least number of values in it, and its largest relative scale."""
+TAIL_SHARES, LEAST_OF_TAIL, LARGEST_TAIL = (0.5, 0.75, 0.9, 0.97), 8, 0.015
+"""Quantiles of the low values to which a tail is fitted, least number of values in it, and its largest relative scale."""
 
 UPPER, TOP = 0.8, 0.95
 """The quantiles from which position and width of the better part are estimated."""
@@ -113,10 +113,7 @@ def tail_of(drops: Sequence[float]) -> float:
     low = [drop for drop in ordered if drop > LEAST_SPREAD / 5]
     if len(ordered) < FEW or len(low) < LEAST_OF_TAIL or low[len(low) // 4] > low[3 * len(low) // 4] / 2:
         return 0.0
-    middle = max(0.0, ordered[len(ordered) // 2])
-    scales = [(value - middle) / log(0.5 / (1 - share)) for share, value in ((share, ordered[int(share * len(ordered))]) for share in TAIL_SHARES)
-              if value > middle]
-    return min([*scales, LARGEST_TAIL]) if scales else 0.0
+    return min(LARGEST_TAIL, *(low[int(share * len(low))] / -log(1 - share) for share in TAIL_SHARES))
 
 
 def tail(sigmas: float) -> float:

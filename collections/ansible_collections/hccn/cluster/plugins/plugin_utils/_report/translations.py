@@ -108,7 +108,8 @@ TEXTS: dict[str, tuple[str, str]] = {
     "bad_hosts": ("Hosts that are not good ({count})", "不正常的主机（{count}）"),
     "good_hosts": ("Good", "正常的主机"),
     "component": ("(fabric)", "（网络）"),
-    "uncertain": ("uncertain", "不确定"),
+    "probable": ("probable", "很可能"),
+    "possible": ("possible", "可能"),
     "more_hosts": ("{count} more hosts are not shown here; see the history.", "另有 {count} 台主机未在此列出，详见历史记录。"),
     # the maps
     "map_caption": ("{metric}. Rows are senders, columns receivers, sorted by leaf and name.", "{metric}。行为发送端，列为接收端；按 Leaf 交换机、名称排序。"),

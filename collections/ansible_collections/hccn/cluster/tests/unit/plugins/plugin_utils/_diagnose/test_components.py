@@ -66,7 +66,7 @@ def test_a_slow_npu_and_a_slow_node_are_named(bad, state):
     assert named(found) == [("node", "n03", state, None, True), ("npu", "n07 NPU 1", state, None, True)]
     assert bad_hosts(found) == {"n03": state, "n07": state}
     messages = {verdict.host: verdict.message for verdict in found.verdicts}
-    drop = ", 20 % below normal" if state == "slow" else ""
+    drop = ", 20 % below normal" if state == "slow" else " (retry_exceeded)"
     words = ("all 2 NPUs are slow", "NPU 1 is slow") if state == "slow" else ("all 2 NPUs fail", "NPU 1 fails")
     assert messages["n03"] == f"{words[0]} with 21 of 21 proven-good partners: n01, n02, n04, n05 and 7 more{drop}"
     assert messages["n07"] == f"{words[1]} with 10 of 10 proven-good partners: n01, n02, n04, n05 and 6 more{drop}"

@@ -130,7 +130,7 @@ def test_all_sections_of_a_complete_run() -> None:
     assert list(seen.sections) == ["verdict", "worst", "maps", "trends", "collectives", "latency", "devices", "coverage", "failures", "about"]
     assert seen.sections["verdict"] == (
         "3 of 3 hosts are not good. 1 component of the fabric is not good. | 1 | ✕ | failed | 1 | ◐ | slow | 1 | ○ | not measured | "
-        "Host | Class | Reason | path L1-L2 | (fabric) | , | uncertain | ◐ | slow | 4 of its pairs are slow | n9 to n17: 155.9 | "
+        "Host | Class | Reason | path L1-L2 | (fabric) | , | possible | ◐ | slow | 4 of its pairs are slow | n9 to n17: 155.9 | "
         "n1 | ✕ | failed | 1 of 4 results failed, the last: nobody listens | "
         "n2 | ◐ | slow | NPU 0 is slow | slow with 3 of 3 good partners | "
         "n3 | ○ | not measured | Nothing was measured on this host in this run. | "
