@@ -24,6 +24,9 @@ from .strata import Strata, Stratum
 MOST_REPEATS, LEAST_REPEATS, MEDIAN_OF_REPEATS = 4, 3, 0.954
 """Repeated values of a pair that are compared, least number of differences, and the median difference of two values with a standard deviation of one."""
 
+MOST_OF_TAIL = 20_000
+"""Values from which the tail is estimated. Of more, every n-th is used."""
+
 LOW, DIFFUSE = 3.5, 0.12
 """A value is low from this many times the spread below the normal value on. Low values belong to a tail of sound pairs if no NPU is a side of more of them
 than two, or than this share of all sides."""
@@ -145,6 +148,7 @@ class Classification:
     def _with_noise(self, stratum: Stratum, found: Normal) -> Normal:
         """Return a normal value with the tail of low values between NPUs that reach it elsewhere; of few values, with the spread of repeated ones."""
         cells = list(self.strata.cells_of(stratum))
+        cells = cells[::max(1, len(cells) // MOST_OF_TAIL)]
         if found.count < FEW:
             repeats: dict[tuple[int, int], list[float]] = {}
             for source, target, worth in cells:

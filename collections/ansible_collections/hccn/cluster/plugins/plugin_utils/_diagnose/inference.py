@@ -50,7 +50,7 @@ COST_OF_SHARE, COST_OF_TIMES, COST_OF_DIRECTION, COST_OF_PLANE = 0.5, 3.0, 0.7, 
 SURE = ((4.0, CERTAIN), (2.0, PROBABLE), (0.0, POSSIBLE))
 """Least margin over the next best explanation, as logarithm of the likelihood ratio, for each word. tests/lab/fabric_simulation checks these words."""
 
-MOST_LINKS = 20_000
+MOST_LINKS = 4_000
 """Bad measurements that are used. Of more, every n-th is."""
 
 EVEN = 0.5
