@@ -156,7 +156,7 @@ class FabricFaults:
                 return LEAF, f"leaf {owner}", direction, "check its links to the other leaves"
             return UPLINK, f"uplink of leaf {owner}", direction, (
                 f"{share} its pairs with other leaves are affected: one of its uplinks. Find it with the counters of the leaf's ports")
-        one, other = owner  # type: ignore[misc]
+        one, other = owner
         note = "" if found.rate >= MOST else f"{share} its pairs are affected: one of several links"
         if one == other:
             return PATH, f"path inside {one}", BOTH, note

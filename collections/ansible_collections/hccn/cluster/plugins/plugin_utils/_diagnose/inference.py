@@ -16,6 +16,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import exp, log
+from typing import Any
 
 from .classification import SLOW, Classification, Layer, Link
 from .component import BOTH, CERTAIN, LEAF, NODE, NPU, PATH, POSSIBLE, PROBABLE, SOURCE, SPINE, TARGET
@@ -59,7 +60,7 @@ EVEN = 0.5
 SHARED = 0.5
 """Share of the bad measurements of a component that another one must explain to be an alternative."""
 
-Cause = tuple[str, object, str]
+Cause = tuple[str, Any, str]
 """Kind, owner (the number of an NPU or host, a leaf, two leaves, None or a rail for a spine) and direction."""
 
 
@@ -226,10 +227,10 @@ class Inference:
         """Return the number of measurements that crossed a component and were not bad."""
         kind, owner, direction = cause
         if kind in (NPU, NODE):
-            npus = [owner] if kind == NPU else self._npus_of_host[owner]  # type: ignore[index]
+            npus = [owner] if kind == NPU else self._npus_of_host[owner]
             layer = self._layer
             return float(sum((layer.sent[npu] - len(layer.out[npu]) if direction != TARGET else 0)
-                             + (layer.received[npu] - len(layer.into[npu]) if direction != SOURCE else 0) for npu in npus))  # type: ignore[index,misc]
+                             + (layer.received[npu] - len(layer.into[npu]) if direction != SOURCE else 0) for npu in npus))
         return float(self._paths.good(kind, owner, direction))
 
     @cached_property
@@ -249,8 +250,8 @@ class Inference:
             numbers = (lambda npu: npu) if kind == NPU else hosts.__getitem__
             partners = {numbers(npu) for link in links for npu in link if numbers(npu) != owner}
             return len(partners) > 1 and (kind == NPU or self._is_even(links, owner))
-        if kind == PATH and owner[0] != owner[1]:  # type: ignore[index]
-            sides: Mapping[str, set[int]] = {leaf: set() for leaf in owner}  # type: ignore[attr-defined]
+        if kind == PATH and owner[0] != owner[1]:
+            sides: Mapping[str, set[int]] = {leaf: set() for leaf in owner}
             for link in links:
                 for npu in link:
                     sides[str(self._table.leaves[npu])].add(hosts[npu])
@@ -298,8 +299,8 @@ def _is_same(one: Cause, other: Cause, classification: Classification) -> bool:
     """Return True if two causes differ in direction only, or are the same spine or an NPU and its host."""
     if {one[0], other[0]} == {NPU, NODE}:
         npu, host = (one, other) if one[0] == NPU else (other, one)
-        return classification.host_of[npu[1]] == host[1]  # type: ignore[index]
-    return one[0] == other[0] and (one[1] == other[1] or one[0] == SPINE or (one[0] == PATH and set(one[1]) == set(other[1])))  # type: ignore[call-overload]
+        return bool(classification.host_of[npu[1]] == host[1])
+    return one[0] == other[0] and bool(one[1] == other[1] or one[0] == SPINE or (one[0] == PATH and set(one[1]) == set(other[1])))
 
 
 def poisson_tail(count: int, expected: float) -> float:

@@ -4,7 +4,7 @@
 """Attribute bad cells to NPUs, or to the fewest nodes, leaves, rails, racks and super pods that contain the bad NPUs.
 
 A pair is as good as the worst of its two NPUs and the path, so a good cell clears both NPUs. If one NPU of a bad cell is cleared and the other is not, the
-other one is bad. path_faults.py attributes bad cells between two cleared NPUs.
+other one is bad. fabric_faults.py attributes bad cells between two cleared NPUs.
 """
 
 from __future__ import annotations

@@ -67,8 +67,8 @@ class Strata:
         """Return the group of a pair within its kind, None if the kind is not divided."""
         if self._timed[kind]:
             leaves, rails = self._table.leaves, self._table.rails
-            one, other = leaves[source], leaves[target]
-            tier = CORE if one != other and self._pods.get(one) != self._pods.get(other) else one == other
+            near = leaves[source] == leaves[target]
+            tier = CORE if not near and self._pods.get(leaves[source]) != self._pods.get(leaves[target]) else near
             return tier, rails[source] == rails[target]
         if not self.expected_rates:
             return None
