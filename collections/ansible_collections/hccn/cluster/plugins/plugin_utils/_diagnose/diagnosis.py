@@ -37,6 +37,9 @@ LINE_RATE_FLOOR = 0.9
 FEW_OF_NPU = 3
 """Measurements of an NPU that other traffic may have slowed down all."""
 
+FEW_CROSSING = 8
+"""Measurements of an NPU up to which a single bad pair may be the only sign of a bad uplink."""
+
 CROSSING = (LEAF, UPLINK, PATH, SPINE, PAIR)
 """Kinds of components of which more measurements between leaves show which one is bad."""
 
@@ -133,7 +136,7 @@ def diagnose(hosts: Sequence[str], results: Results, floor_gbit_s: float | None 
         unproven=[table.npus[npu] for npu in sorted(attribution.unproven)],
         open_leaves=sorted({str(table.leaves[npu]) for component in attribution.components if component.kind in CROSSING and not component.certain
                             for npu in component.npus if table.leaves[npu] is not None and (
-                                component.kind != PAIR or classification.slow.total(npu) <= FEW_OF_NPU)}),
+                                component.kind != PAIR or classification.slow.total(npu) <= FEW_CROSSING)}),
         proven=[table.npus[npu] for npu in sorted(attribution.proven)],
     )
 
