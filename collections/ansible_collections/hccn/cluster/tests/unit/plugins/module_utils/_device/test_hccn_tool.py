@@ -58,7 +58,8 @@ def test_long_output_is_cut():
 def test_failure_texts_are_unique():
     texts = [failure.text for failure in failures.FAILURES]
     codes = [failure.code for failure in failures.FAILURES]
-    assert len(set(texts)) == len(texts) and len(set(codes)) == len(codes)
+    assert len(set(texts)) == len(texts)
+    assert sorted(code for code in codes if codes.count(code) > 1) == ["device_memory_low"] * 2, "two texts of roce_test"
 
 
 @pytest.mark.parametrize("result, code", [
