@@ -53,8 +53,8 @@ def _long_limit(value: str) -> Fault:
 
 
 def _no_class(value: str) -> Fault:
-    short = [entry for entry in value.split(",") if len(entry) == 1]
-    return "%r has an entry of one character, which recovery ignores" % value if short or not value else None
+    skipped = not value or any(len(entry) == 1 for entry in value.split(","))
+    return "%r has an entry of one character, which recovery ignores" % value if skipped and values.dscp_tc(value) is None else None
 
 
 _REWRITES = "sends it to the device, and moves the line to the end of the file"
