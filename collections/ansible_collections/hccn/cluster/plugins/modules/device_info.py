@@ -155,7 +155,7 @@ devices:
     lldp:
       description:
         - The LLDP neighbour, with C(system_name), C(port), C(chassis), C(management_address) and C(system_description).
-        - V(null) if there is no neighbour: C(hccn_tool) then prints nothing.
+        - V(null) if there is no neighbour, since C(hccn_tool) then prints nothing.
         - The neighbour sends these texts, so do not trust them.
       type: dict
     optical:
