@@ -153,8 +153,8 @@ OPTICAL = {
     "tx_power2_mw": 1.414, "rx_power2_mw": 0.9907, "tx_power3_mw": 1.4988, "rx_power3_mw": 1.0213, "vcc_high_thres_mv": 3465.0, "vcc_low_thres_mv": 3135.0,
     "temp_high_thres_c": 70.0, "temp_low_thres_c": 0.0, "txpower_high_thres_mw": 3.5481, "txpower_low_thres_mw": 0.2818, "rxpower_high_thres_mw": 3.5481,
     "rxpower_low_thres_mw": 0.1445, "tx_bias0_ma": 7.936, "tx_bias1_ma": 7.928, "tx_bias2_ma": 7.936, "tx_bias3_ma": 7.924, "tx_los_flag": "0x0",
-    "rx_los_flag": "0xff", "tx_lol_flag": "0x0", "rx_lol_flag": "0xff", "host_snr_lane0": None, "host_snr_lane1": None, "host_snr_lane2": None,
-    "host_snr_lane3": None, "media_snr_lane0_db": 23.1211, "media_snr_lane1_db": 22.6289, "media_snr_lane2_db": 22.1875, "media_snr_lane3_db": 23.2969,
+    "rx_los_flag": "0xff", "tx_lol_flag": "0x0", "rx_lol_flag": "0xff", "host_snr_lane0_db": None, "host_snr_lane1_db": None, "host_snr_lane2_db": None,
+    "host_snr_lane3_db": None, "media_snr_lane0_db": 23.1211, "media_snr_lane1_db": 22.6289, "media_snr_lane2_db": 22.1875, "media_snr_lane3_db": 23.2969,
 }
 PORT_950 = parse_950.Port950(0, 0, 4)
 PORT_INFO_950 = parse_950.PortInfo(

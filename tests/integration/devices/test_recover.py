@@ -69,12 +69,21 @@ def test_refusing_device_is_reported_and_the_other_is_recovered(host: Path) -> N
 
 
 def test_invalid_file_is_not_replayed(host: Path) -> None:
-    broken = CONF.replace("netmask_1=255.255.0.0\n", "")
+    broken = CONF.replace("netmask_1=255.255.0.0\n", "netmask_1=255.0.255.0\n")
     (host / "etc/hccn.conf").write_text(broken)
     set_state(host, "1.ip=10.78.9.21")
     result = settle(host)
     assert result["recovered"][1]["errors"][0]["code"] == "conf_problem"
     assert (result["changed"], "msg" in result, conf(host)) == (False, True, broken)
+
+
+def test_address_that_recovery_ignores_is_not_applied(host: Path) -> None:
+    """Without its netmask, the recovery passes over the address and succeeds."""
+    (host / "etc/hccn.conf").write_text(CONF.replace("netmask_1=255.255.0.0\n", ""))
+    set_state(host, "1.ip=10.78.9.21")
+    result = settle(host)
+    assert [error["code"] for error in result["recovered"][1]["errors"]] == ["not_applied"]
+    assert [problem["rule"] for problem in result["problems"] if problem["device"] == 1] == ["incomplete_address"]
 
 
 def test_busy_device_is_not_changed(host: Path) -> None:

@@ -71,7 +71,8 @@ def set_ip(tool: Tool, address: str, netmask: str) -> None:
     if len(address) >= inet.TEXT_BYTES:
         raise Refused("generic")
     _check_conflict(tool, address)
-    inet.ipv4(address)
+    if inet.ipv4(address) in (0, 0xFFFFFFFF):
+        raise Refused("address")
     inet.netmask(netmask)
     tool.conf.require_write("conf_read")
     from .routes import drop_other_networks
@@ -106,12 +107,19 @@ def _check_conflict(tool: Tool, address: str) -> None:
 def _replay(tool: Tool, address: str, netmask: str) -> None:
     """Set gateway, routes and gratuitous ARP of the file on the device again, after a new address."""
     gateway = tool.conf.read(tool.key("gateway"))
-    if gateway is not None and not inet.same_network(address, gateway, netmask):
+    if gateway is not None and not _is_inside(gateway, address, netmask):
         tool.conf.delete(tool.key("gateway"))
     recover_gateway(tool)
     from .routes import recover_send_arp
 
     recover_send_arp(tool)
+
+
+def _is_inside(gateway: str, address: str, netmask: str) -> bool:
+    try:
+        return inet.same_network(address, gateway, netmask)
+    except Refused:
+        return False  # the file may contain any text
 
 
 def recover_gateway(tool: Tool) -> None:
@@ -130,6 +138,11 @@ def _set_ip6(tool: Tool, values: dict[str, str]) -> None:
         raise Refused("mtu_ipv6")
     tool.device.call("ip", change=True)
     tool.device.set(ip6=address, prefix=prefix)
+    gateway = tool.conf.read(tool.key("IPv6gateway"))
+    if gateway is not None and not inet.same_network6(address, gateway, int(prefix)):
+        tool.conf.delete(tool.key("IPv6gateway"))
+    elif gateway is not None:
+        tool.device.set(gateway6=inet.ipv6(gateway))
     tool.conf.write(tool.key("IPv6address"), values["ipv6_address"])
     tool.conf.write(tool.key("IPv6netmask"), prefix)
 
@@ -160,6 +173,8 @@ def _set_gateway(tool: Tool, address: str) -> None:
         raise Refused("segment")
     dhcp = conf.has(tool.key("udhcpc_enable"))
     before, written = device.get("gateway"), conf.read(key)
+    if written is not None:
+        inet.ipv4(written)
     if written is not None and written != before:
         conf.delete(key)  # the file differs from the device: restore the file's state first
     if before and written != before and not dhcp:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 LINE_BYTES = 384  # a longer line is read in pieces
-FILE_BYTES = 1024 * 1024
+FILE_BYTES = 1024000
 
 
 class Conf:
@@ -110,4 +110,5 @@ def _lines(content: str) -> list[str]:
         found.extend(pieces)
         found[-1] += "\n"
     found[-1] = found[-1][:-1]
+    found = [line.partition("\0")[0] for line in found]  # a NUL byte ends the text of a line, and its newline is not written again
     return [line for line in found if line]

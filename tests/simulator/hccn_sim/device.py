@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 # device call: its number in the keys of the state (fail.<number>=<code>); fail.<name> is accepted as well
 CALLS = {"lldp": "2", "report": "83", "ping": "9f"}
+SET_CALLS = {"netdetect": "1", "gateway": "3", "tls": "19"}
 REFUSAL_OF_CODE = {"-67": "link_down"}
 
 
@@ -41,7 +42,7 @@ class Device:
 
     @property
     def is_a3(self) -> bool:
-        return bool(self.get("mainboard_id")) or self.node.product == "A3"
+        return self.is_set("mainboard_id") or self.node.product == "A3"
 
     def is_sibling(self, address: str) -> bool:
         """Return True if the other die of this NPU has the address. There is no path between the ports of the two dies."""
@@ -58,6 +59,6 @@ class Device:
             raise Refused("permission")
         if change and self.get("set_refused") in ("1", name):
             raise Refused("device")
-        code = self.get(f"fail.{name}") or self.get(f"fail.{CALLS.get(name, '')}")
+        code = self.get(f"fail.{name}") or self.get(f"fail.{CALLS.get(name, '')}") or (change and self.get(f"fail.{SET_CALLS.get(name, '')}") or "")
         if code not in ("", "0"):
             raise Refused(REFUSAL_OF_CODE.get(code, "device"))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 
-from . import address, inet
+from . import address, inet, recovery_values as values, routes
 from .device import Device
 from .errors import Refused
 
@@ -18,7 +19,11 @@ STATUS = ("NONE", "START", "FAIL", "SUCCESS", "FAULT")
 START, FAIL, SUCCESS = "1", "2", "3"
 ATTEMPTS = 4
 MTU_BYTES = 5  # four digits and a terminator
-XSFP_DEFAULTS = {"xsfp_reset_max_times": "0", "xsfp_reset_wait_times": "7"}
+TLS_BYTES = 30
+XSFP_BYTES = 3
+XSFP = {"xsfp_reset_max_times": ("0", 30), "xsfp_reset_wait_times": ("7", 40)}  # default and maximum
+AX_BOARDS = ("0x50",)
+BW_LIMIT_LENGTH = 6  # a longer text is passed over
 
 
 def cfg(tool: Tool, args: list[str]) -> None:
@@ -73,13 +78,15 @@ def _recover_all(tool: Tool) -> None:
 
 
 def recover(tool: Tool) -> bool:
-    """Restore every item in order with four attempts each. Without an address, the other items of IPv4 are skipped."""
+    """Restore every item in order with four attempts each. If an address fails, the other items of its protocol are skipped."""
     tool.device.set(cfg_status=START)
     results = [_attempt(tool, item) for item in COMMON]
     results.append(_attempt(tool, _ip))
     if results[-1]:
         results += [_attempt(tool, item) for item in IPV4]
-    results += [_attempt(tool, item) for item in IPV6]
+    results.append(_attempt(tool, _ip6))
+    if results[-1]:
+        results += [_attempt(tool, item) for item in IPV6]
     tool.device.set(cfg_status=SUCCESS if all(results) else FAIL)
     return all(results)
 
@@ -113,24 +120,44 @@ def _mtu(tool: Tool) -> None:
         tool.device.set(mtu=value)
 
 
-def _limits(tool: Tool) -> None:
-    for key in ("bw_limit", "roce_port"):
-        value = tool.conf.read(tool.key(key))
-        if value is not None:
-            if not value.lstrip("-").isdigit():
-                raise Refused("parameters")
+def _sent(key: str, size: int, taken: Callable[[str], bool]) -> Callable[[Tool], None]:
+    """Return the item that sends the value of a key to the device."""
+
+    def item(tool: Tool) -> None:
+        value = tool.conf.read(tool.key(key), size)
+        if value is None:
+            return
+        if not taken(value):
+            if key == "roce_port" and value.isdigit():
+                tool.info(f"udp_port:{value} is out of range, expect 4097- 65535")
+            raise Refused("parameters")
+        if key != "bw_limit" or len(value) <= BW_LIMIT_LENGTH:
             tool.device.call(key, change=True)
             tool.device.set(**{key: value})
 
+    return item
+
+
+def _udp_ports(tool: Tool) -> None:
+    mode, count, ports, listen = (tool.conf.read(tool.key(key)) for key in ("udp_port_mode", "multi_qp_count", "multi_qp_udp_ports", "nslb_dp_listen_port"))
+    if mode is None:
+        return
+    if not (mode == "multi_qp" and values.multi_qp(count, ports) or mode == "code:nslb_dp" and values.digits(10000, 57999)(listen or "")):
+        raise Refused("parameters")
+    tool.device.call("udp", change=True)
+
 
 def _xsfp(tool: Tool) -> None:
-    """Only on boards of the type A+K: read the values from the device and write the missing ones to the file."""
-    if tool.device.get("board", "A+K") != "A+K":
+    """Only on boards of the type A+K: send the values, and write them to the end of the file."""
+    device = tool.device
+    if device.is_a3 or device.get("board", "A+K") != "A+K" or device.get("board_id") in AX_BOARDS:
         return
-    tool.device.call("xsfp")
-    for name, value in XSFP_DEFAULTS.items():
-        if not tool.conf.has(tool.key(name)):
-            tool.conf.write(tool.key(name), value)
+    device.call("xsfp")
+    for name, (default, top) in XSFP.items():
+        value = tool.conf.read(tool.key(name), XSFP_BYTES)
+        if value is not None and not values.number(0, top, empty=True)(value):
+            raise Refused("parameters")
+        tool.conf.write(tool.key(name), default if value is None else str(int(value or 0)))
 
 
 def _tls(tool: Tool) -> None:
@@ -139,10 +166,10 @@ def _tls(tool: Tool) -> None:
     value = tool.conf.read(tool.key("tls_enable"))
     if value is None:
         return
-    if value not in ("0", "1"):
+    if len(value) >= TLS_BYTES or not values.flag(value):
         raise Refused("enable_value")
     tool.conf.require_write("conf_write")
-    set_switch(tool, value, warn=False)
+    set_switch(tool, str(int(value) % 2**32), warn=False)
 
 
 def _ip(tool: Tool) -> None:
@@ -157,31 +184,38 @@ def _netdetect(tool: Tool) -> None:
         address.set_netdetect(tool, value)
 
 
-def _rules(tool: Tool) -> None:
-    tool.device.call("ip_rule")
-
-
-def _send_arp(tool: Tool) -> None:
-    from .routes import recover_send_arp
-
-    recover_send_arp(tool)
-
-
 def _ip6(tool: Tool) -> None:
     own, prefix = tool.conf.read(tool.key("IPv6address")), tool.conf.read(tool.key("IPv6netmask"))
-    if own is not None and prefix is not None:
-        tool.device.call("ip", change=True)
-        tool.device.set(ip6=inet.ipv6(own), prefix=prefix)
+    if own is None or prefix is None:
+        return
+    address6, length = inet.ipv6(own), re.match(values.NUMBER, prefix)
+    bits = int(length.group()) if length else 0
+    if not 0 <= bits <= 128 or tool.device.number("mtu", 1500) < address.SMALLEST_MTU_IPV6:
+        raise Refused("parameters")
+    if any(line.startswith("IPv6route") and not re.search("IPv6route_address_.*/.*next_address_", line) for line in tool.conf.lines()):
+        raise Refused("parameters")
+    tool.device.call("ip", change=True)
+    tool.device.set(ip6=address6, prefix=str(bits))
 
 
-def _gateway6(tool: Tool) -> None:
-    for key, name in (("IPv6gateway", "gateway6"), ("IPv6netdetect", "netdetect6")):
+def _address6(key: str, name: str) -> Callable[[Tool], None]:
+    def item(tool: Tool) -> None:
         value = tool.conf.read(tool.key(key))
         if value is not None:
+            address6 = inet.ipv6(value)
             tool.device.call(name, change=True)
-            tool.device.set(**{name: inet.ipv6(value)})
+            tool.device.set(**{name: address6})
+
+    return item
 
 
-COMMON = (_mac, _mtu, _limits, _xsfp, _tls)
-IPV4 = (_netdetect, address.recover_gateway, _rules, _send_arp)
-IPV6 = (_ip6, _gateway6)
+def _neighbour(tool: Tool) -> None:
+    value = tool.conf.read(tool.key("IPv6neigh"))
+    if value is not None and not values.neighbour(value):
+        raise Refused("parameters")
+
+
+COMMON = (_mac, _mtu, *(_sent(key, *rule) for key, rule in values.SENT.items()), _xsfp, _tls,
+          *(_sent(key, *rule) for key, rule in values.LATER.items()), _udp_ports)
+IPV4 = (_netdetect, address.recover_gateway, routes.recover_rules, routes.recover_arp, routes.recover_ip_routes, routes.recover_send_arp)
+IPV6 = (_address6("IPv6netdetect", "netdetect6"), _address6("IPv6gateway", "gateway6"), _neighbour)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 
-from . import inet
+from . import inet, recovery_values as values
 from .errors import Refused
 from .port import mac_bytes
 
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 ARP_ENTRY = "? (10.0.0.1) at 00:11:22:33:44:55 [ether]  on eth{id}\n"
 ROUTE_HEAD = "Destination     Gateway         Genmask         Flags Metric Ref    Use Iface"
+SEND_ARP_LENGTH = 5
 ROUTE_ROW = "{:<15} {:<15} {:<15} {:<5} 0      0        0 {}"
 
 
@@ -39,15 +40,15 @@ def arp(tool: Tool, args: list[str]) -> None:
         tool.device.call("arp")
         tool.info("arp table:\n" + ARP_ENTRY.format(id=tool.device.id))
         return
-    values = pairs(args[1:], ("dev", "ip", "mac") if action == "-a" else ("dev", "ip"))
-    inet.ipv4(values["ip"])
-    entry = f"{tool.key('arp')}=-i {values['dev']} -s {values['ip']} "
+    given = pairs(args[1:], ("dev", "ip", "mac") if action == "-a" else ("dev", "ip"))
+    inet.ipv4(given["ip"])
+    entry = f"{tool.key('arp')}=-i {given['dev']} -s {given['ip']} "
     if action == "-a":
-        mac_bytes(values["mac"])
+        mac_bytes(given["mac"])
     tool.device.call("arp", change=True)
-    _drop(tool, entry)
+    tool.conf.delete_lines(lambda line: entry in line)  # also in comments
     if action == "-a":
-        tool.conf.append(entry + values["mac"])
+        tool.conf.append(entry + given["mac"])
     tool.done()
 
 
@@ -136,20 +137,22 @@ def _lines(tool: Tool, name: str) -> list[str]:
 
 
 def drop_other_networks(tool: Tool, address: str, netmask: str) -> None:
-    """A new address removes the routes whose next hop is outside its network."""
-
-    def outside(line: str) -> bool:
-        value = line.partition("=")[2]
-        if _is_route(tool, line):
-            hop = value.replace("gateway_", "", 1)
-        elif line.startswith(tool.key("ip_route") + "="):
-            hop = value.partition(" via ")[2].partition(" ")[0]
-        else:
-            return False
-        return not inet.same_network(address, hop, netmask)
-
-    if any(outside(line) for line in tool.conf.lines()):
-        tool.conf.delete_lines(outside)
+    """A new address removes the routes whose next hop is outside its network. A line that cannot be read as a route is refused."""
+    start = tool.key("ip_route") + "="
+    gone = []
+    for line in tool.conf.lines():
+        found = values.route(line) if line.startswith("route") else None
+        if line.startswith("route") and found is None:
+            raise Refused("parameters")
+        hop = found[2] if found and f"_{tool.device.id}=" in line else None
+        if start in line:
+            hop = values.hop_of_ip_route(line[len(start) :])
+            if hop is None:
+                raise Refused("parameters")
+        if hop and not inet.same_network(address, hop, netmask):
+            gone.append(line)
+    if gone:
+        tool.conf.delete_lines(lambda line: line in gone)
 
 
 def send_arp(tool: Tool, args: list[str]) -> None:
@@ -167,12 +170,12 @@ def send_arp(tool: Tool, args: list[str]) -> None:
     if args[1] not in limits:
         raise Refused("option")
     name, key, allowed = limits[args[1]]
-    if not args[2].isdigit() or int(args[2]) not in allowed:
-        raise Refused("parameters")
     tool.require_root()
     device.call("send_arp", change=True)
     if not device.get("ip"):
         raise Refused("no_address")
+    if not args[2].isdigit() or int(args[2]) not in allowed:
+        raise Refused("parameters")
     device.set(**{name: args[2]})
     tool.conf.write(tool.key(key), args[2])
     tool.done()
@@ -180,9 +183,39 @@ def send_arp(tool: Tool, args: list[str]) -> None:
 
 def recover_send_arp(tool: Tool) -> None:
     """Set it on the device again, and move it to the end of the file."""
-    for key, name in (("send_arp_status", "send_arp"), ("send_arp_period", "send_arp_period")):
+    if tool.conf.has(tool.key("udhcpc_enable")):
+        return
+    rules = (("send_arp_period", "send_arp_period", values.number(1, 3600)), ("send_arp_status", "send_arp", lambda value: value in ("0", "1")))
+    for key, name, taken in rules:
         value = tool.conf.read(tool.key(key))
         if value is not None:
+            if len(value) > SEND_ARP_LENGTH or not taken(value):
+                raise Refused("parameters")
             tool.device.call("send_arp", change=True)
+            if not tool.device.get("ip"):
+                raise Refused("no_address")
             tool.device.set(**{name: value})
             tool.conf.write(tool.key(key), value)
+
+
+def recover_rules(tool: Tool) -> None:
+    start = tool.key("ip_rule") + "="
+    for line in tool.conf.lines():
+        if start in line and not (line.startswith(start) and values.ip_rule(line[len(start) :])):
+            raise Refused("parameters")
+    tool.device.call("ip_rule")
+
+
+def recover_arp(tool: Tool) -> None:
+    """Only the first line is sent."""
+    value = tool.conf.read(tool.key("arp"))
+    if value is not None and not tool.conf.has(tool.key("udhcpc_enable")):
+        if not values.arp(value):
+            raise Refused("parameters")
+        tool.device.call("arp", change=True)
+
+
+def recover_ip_routes(tool: Tool) -> None:
+    start = tool.key("ip_route") + "="
+    if not all(values.ip_route(line.partition("=")[2]) for line in tool.conf.lines() if start in line):
+        raise Refused("parameters")

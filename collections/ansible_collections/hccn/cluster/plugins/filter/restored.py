@@ -48,11 +48,13 @@ EXAMPLES = r"""
 RETURN = r"""
 _value:
   description:
-    - A dictionary with C(saved_at), C(network), C(tls), C(present), C(absent), C(problems) and C(missing).
+    - A dictionary with C(saved_at), C(replayed), C(network), C(tls), C(present), C(absent), C(problems) and C(missing).
+    - C(replayed) is the C(config) of M(hccn.cluster.hccn_conf) with the former C(send_arp_status) and C(send_arp_period) of NPUs whose address is restored.
+      It has to be set before the addresses, since C(hccn_tool -ip -s) applies these keys to the device.
     - C(network) is the C(config) of M(hccn.cluster.device_network).
     - C(tls) has C(enabled) and C(disabled), the C(devices) that M(hccn.cluster.device_tls) sets to that state.
     - C(present) and C(absent) are the C(config) of M(hccn.cluster.hccn_conf) for these states. C(absent) has the keys that were not in the saved file.
-    - C(problems) lists the settings that cannot be restored.
+    - C(problems) lists the settings that cannot be restored, also those of gratuitous ARP that stay on a device until the next boot.
     - C(missing) has one sentence per NPU whose address was changed but not saved.
   type: dict
 """

@@ -155,6 +155,7 @@ devices:
     lldp:
       description:
         - The LLDP neighbour, with C(system_name), C(port), C(chassis), C(management_address) and C(system_description).
+        - V(null) if there is no neighbour, since C(hccn_tool) then prints nothing.
         - The neighbour sends these texts, so do not trust them.
       type: dict
     optical:
@@ -206,7 +207,9 @@ devices:
       elements: int
       sample: [0, 0, 0, 0, 1, 0, 0, 0]
     super_pod:
-      description: C(sdid), C(super_pod_size), C(super_pod_id) and C(server_index) of an A3 die, V(null) outside super pods.
+      description:
+        - C(sdid), C(super_pod_size), C(super_pod_id) and C(server_index) of an A3 die or of a 950.
+        - V(null) outside super pods. C(sdid) is V(null) if C(npu-smi) does not print it, as for the 950.
       type: dict
     conf:
       description:

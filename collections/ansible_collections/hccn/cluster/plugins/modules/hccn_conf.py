@@ -19,6 +19,10 @@ description:
   - The file is edited in place under C(flock), in the same way as by C(hccn_tool), so its inode does not change and containers that mount it see the
     change. All other lines are preserved byte for byte. The module makes the file end in a newline and removes NUL bytes, which an interrupted write may
     have left in it.
+  - A problem has the severity V(error) if C(hccn_tool -cfg recovery), which the driver runs for every NPU at boot, fails on it. Part of the settings is then
+    not applied. Everything that the recovery silently ignores, replaces or removes is a V(warning), for example the second line of a key, a gateway that
+    C(udhcpc_enable) turns off, or a last line without a newline to which nothing is joined.
+  - Values are judged by key and for the product of the host. C(192.168.1.0/24), for example, is refused on A2 only. An unknown host is treated as A2.
   - The devices themselves are not changed, unless O(recover=true). A change of the file alone takes effect at the next boot.
 extends_documentation_fragment:
   - hccn.cluster._devices
@@ -149,10 +153,12 @@ problems:
   type: list
   elements: dict
   sample:
-    - rule: final_newline
+    - rule: invalid_value
       severity: error
-      message: "the last line has no newline: hccn_tool appends the next key to it"
+      message: "mtu_0: '9703' is not a number of 68 to 9702"
       where: line 7
+      device: 0
+      hint: hccn_tool -cfg recovery fails on it
 pending:
   description: Those of RV(problems) that O(pending_network) will solve.
   returned: success, or failed with problems

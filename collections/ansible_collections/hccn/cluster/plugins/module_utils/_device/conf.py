@@ -3,8 +3,9 @@
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
 """Parse and edit the text of hccn.conf, with pure functions.
 
-Grammar (source: hicann/driver cfg.c, tool.c, tool_recovery.c): a line is ``key_<physical id>=value``, with the exact key and no blanks around
-``=``. Lines that start with # or are shorter than 3 characters are ignored. Only the first line of a key counts.
+Grammar (source: hicann/driver cfg.c, tool.c, tool_recovery.c; recorded runs of the real front end): a line is ``key_<physical id>=value``, with the
+exact key, an id without leading zeros, and no blank before ``=``. The value is everything up to LF: blanks and CR belong to it. Lines that start with
+# or are shorter than 3 characters are ignored. Only the first line of a key counts.
 """
 
 from __future__ import annotations
@@ -25,7 +26,13 @@ _NULS_FIRST = re.compile(r"^\0+\n?", re.MULTILINE)
 MIN_LINE = 3
 """Minimum length of a line. hccn_tool ignores shorter lines."""
 
-_LINE = re.compile(r"^([^=\s]+)_(\d{1,9})=(.*)$")
+MAX_LINE = 383
+"""Maximum number of bytes that hccn_tool reads as one line, with its LF. It reads the rest of a longer line as a line of its own."""
+
+MAX_BYTES = 1023999
+"""Maximum size of a text that hccn_tool can write: its buffer of 1,024,000 bytes also holds a NUL byte. It reads larger files, but changes none of them."""
+
+_LINE = re.compile(r"([^=\s]+)_(0|[1-9][0-9]{0,8})=(.*)", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -47,12 +54,20 @@ def lines_of(text: str) -> List[str]:
     return [line for line in re.split(r"(?<=\n)", text) if line]
 
 
+def pieces_of(line: str) -> List[str]:
+    """Return the pieces that hccn_tool reads as lines: one, unless the line is longer than MAX_LINE."""
+    if len(line) <= MAX_LINE // 4:  # a character has at most 4 bytes
+        return [line]
+    content = line.encode("utf-8", "surrogateescape")
+    return [content[start:start + MAX_LINE].decode("utf-8", "surrogateescape") for start in range(0, len(content), MAX_LINE)]
+
+
 def parse_line(line: str, number: int = 0) -> Optional[Setting]:
     """Return the setting of a line, None for comments, blank lines and lines that hccn_tool ignores. A NUL byte ends a line, as in C strings."""
-    content = line.partition("\0")[0].rstrip("\r\n")
+    content = line.partition("\0")[0]
     if content.startswith("#") or len(content) < MIN_LINE:
         return None
-    found = _LINE.match(content)
+    found = _LINE.fullmatch(content[:-1] if content.endswith("\n") else content)
     if found is None:
         return None
     return Setting(int(found.group(2)), found.group(1), found.group(3), number)
@@ -60,7 +75,7 @@ def parse_line(line: str, number: int = 0) -> Optional[Setting]:
 
 def settings(text: str) -> List[Setting]:
     """Return all settings in the order of the file."""
-    parsed = (parse_line(line, number) for number, line in enumerate(lines_of(text), 1))
+    parsed = (parse_line(piece, number) for number, line in enumerate(lines_of(text), 1) for piece in pieces_of(line))
     return [setting for setting in parsed if setting is not None]
 
 
@@ -111,7 +126,7 @@ def edit(text: str, edits: Edits) -> str:
         lines[-1] += "\n"
     remaining: Dict[Tuple[int, str], List[str]] = {key: list(values) for key, values in edits.items()}
     kept: List[str] = []
-    for line in lines:
+    for line in (piece for whole in lines for piece in pieces_of(whole)):
         setting = parse_line(line)
         values = remaining.get((setting.device, setting.key)) if setting else None
         if setting is None or values is None:
@@ -122,6 +137,8 @@ def edit(text: str, edits: Edits) -> str:
         elif values and setting.key not in REPEATABLE_KEYS:
             kept.append(line if setting.value == values[0] else "%s=%s\n" % (setting.full_key, values[0]))
             values.pop(0)
+        elif kept and not kept[-1].endswith("\n"):
+            kept.append("\n")  # the end of the removed line also ended the piece before it
     for (device, key), values in remaining.items():
         kept.extend("%s_%d=%s\n" % (key, device, value) for value in values)
     return "".join(kept)

@@ -16,8 +16,8 @@ from .._core import locks
 from .._core.errors import HccnError
 from . import conf
 
-MAX_BYTES = 1024 * 1024
-"""Approximate maximum size that hccn_tool accepts (hicann/driver cfg.c)."""
+MAX_BYTES = 4 * 1024 * 1024
+"""Maximum size of a file that is read: more than hccn_tool can write, so that such a file can be judged and made smaller."""
 
 
 def read(path: str) -> Optional[str]:
@@ -40,9 +40,16 @@ def ending_error(path: str, text: str, consequence: str) -> HccnError:
 
 
 def require_writable(path: str, text: Optional[str]) -> None:
-    """Require that hccn_tool can write the file. Raises HccnError ``conf_missing``, ``no_final_newline``, ``nul_bytes`` or ``conf_unwritable``."""
+    """Require that hccn_tool can write the file.
+
+    Raises HccnError ``conf_missing``, ``no_final_newline``, ``nul_bytes``, ``conf_full`` or ``conf_unwritable``.
+    """
     if text is None:
         raise _missing(path)
+    size = len(text.encode("utf-8", "surrogateescape"))
+    if size + conf.MAX_LINE > conf.MAX_BYTES:
+        raise HccnError("conf_full", "%s has %d bytes, and hccn_tool writes at most %d: the device would change, but not the file" % (
+            path, size, conf.MAX_BYTES), "remove lines from the file, for instance comments")
     if not conf.ends_in_newline(text):
         raise ending_error(path, text, "hccn_tool would append the next setting to the last line")
     if not os.access(path, os.W_OK):
@@ -56,7 +63,7 @@ def _missing(path: str) -> HccnError:
 
 def _decode(content: bytes, path: str) -> str:
     if len(content) > MAX_BYTES:
-        raise HccnError("conf_too_large", "%s is larger than the %d bytes that hccn_tool takes" % (path, MAX_BYTES), "check that the path is correct")
+        raise HccnError("conf_too_large", "%s is larger than %d bytes" % (path, MAX_BYTES), "check that the path is correct")
     # surrogateescape preserves bytes that are not UTF-8.
     return content.decode("utf-8", "surrogateescape")
 

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from .._core.errors import HccnError, InputError
 from .._core.problems import Problem, as_dicts
-from . import conf, conf_check, conf_file, device_session, host, recover, saved_state
+from . import conf, conf_check, conf_file, conf_rules, device_session, host, recover, reserved, saved_state
+from .conf_replay import Host
 from .device_errors import failed, sentence
 from .host import MAX_DEVICE_ID, expand
 from .npu_smi import NpuSmi
@@ -30,10 +31,9 @@ def _values(where: str, key: str, value: Any) -> List[str]:
         raise InputError("%s: %s has %d values but takes only one; only %s may be repeated" % (
             where, key, len(texts), ", ".join(conf.REPEATABLE_KEYS)))
     for text in texts:
-        if "\n" in text or "\r" in text or len(key) + len(text) + 4 > conf_check.MAX_LINE:
-            raise InputError("%s: the value of %s does not fit on one line of %d characters" % (where, key, conf_check.MAX_LINE))
-        rule = conf_check.VALUE_RULES.get(key)
-        error = rule(text) if rule else None
+        if any(character in text for character in "\n\r\0") or len(("%s%s" % (key, text)).encode("utf-8", "surrogateescape")) + 5 > conf.MAX_LINE:
+            raise InputError("%s: the value of %s does not fit on one line of %d bytes" % (where, key, conf.MAX_LINE))
+        error = conf_rules.refusal(key, text)
         if error:
             raise InputError("%s: %s: %s" % (where, key, error))
     return texts
@@ -66,16 +66,35 @@ def _text(path: str, create: bool) -> Optional[str]:
     return text
 
 
-def _devices(params: Mapping[str, Any]) -> Tuple[List[int], Optional[Sequence[int]]]:
-    """Return the devices of ``settings`` and the devices of the host, None if they are unknown and ``devices`` is not ``all``."""
+class _Seen(NamedTuple):
+    """The devices of ``settings``, and the host: its devices and product, None if they are unknown and ``devices`` is not ``all``."""
+
+    devices: List[int]
     present: Optional[Sequence[int]]
+    found: Optional[host.Host]
+
+
+def _devices(params: Mapping[str, Any], npu_smi: NpuSmi) -> _Seen:
+    found: Optional[host.Host]
     try:
-        present = host.probe(NpuSmi(params["npu_smi"])).devices
+        found = host.probe(npu_smi)
     except HccnError:
         if params["settings"] and [word.strip() for word in params["devices"]] == ["all"]:
             raise
-        present = None
-    return expand(params["devices"], present or ()), present
+        found = None
+    present = None if found is None else found.devices
+    return _Seen(expand(params["devices"], present or ()), present, found)
+
+
+def _host(seen: _Seen, npu_smi: NpuSmi, text: str) -> Host:
+    """Return what decides about addresses. Whether an A3 host is in a super pod only matters for addresses of 192.0.0.0/8, so it is only asked then."""
+    product = None if seen.found is None else seen.found.product
+    if product != "A3" or seen.found is None or not seen.found.chips or "address_" not in text or "=192." not in text:
+        return Host(product)
+    try:
+        return Host(product, reserved.is_in_super_pod(npu_smi.super_pod(seen.found.chips[0]).server_index))
+    except HccnError:
+        return Host(product)
 
 
 def _session(params: Mapping[str, Any]) -> device_session.Session:
@@ -106,8 +125,9 @@ def _write(params: Mapping[str, Any], edit: Callable[[str], str], backup: Callab
 def declare(params: Mapping[str, Any], check_mode: bool, backup: Callable[[str], str]) -> Dict[str, Any]:
     """Return the values of hccn_conf. ``backup(path)`` copies the file and returns the path of the copy. Raises HccnError."""
     path = params["path"]
-    devices, present = _devices(params)
-    wanted = declared_keys(params, devices)
+    npu_smi = NpuSmi(params["npu_smi"])
+    seen = _devices(params, npu_smi)
+    wanted = declared_keys(params, seen.devices)
     session = _session(params) if params["recover"] else None
     found = _text(path, params["create"])
     before, missing = found or "", found is None
@@ -117,11 +137,13 @@ def declare(params: Mapping[str, Any], check_mode: bool, backup: Callable[[str],
         copy = _write(params, lambda text: conf.edit(text, wanted), backup)
         result.update({"backup_file": copy} if copy else {})
         after = _text(path, False) or ""
+    facts = _host(seen, npu_smi, after)
     if session is not None:
-        result["recovered"] = recover.recover(session, after, conf_check.check(after, present), params["allow_busy"], check_mode)
+        result["recovered"] = recover.recover(session, after, conf_check.check(after, seen.present, facts), params["allow_busy"], check_mode)
         after = after if check_mode else _text(path, False) or ""
-    problems = conf_check.check(after, present)
-    pending = conf_check.pending(problems, after, params["pending_network"])
+    judged = before if check_mode and not wanted else after  # without a declaration, check mode is a question about the file as it is
+    problems = conf_check.check(judged, seen.present, facts)
+    pending = conf_check.pending(problems, judged, params["pending_network"], seen.present, facts)
     result.update(
         pending=as_dicts(pending),
         changed=after != before or missing or any(one["changed"] for one in result.get("recovered", ())), problems=as_dicts(problems),

@@ -9,6 +9,7 @@ is only used if there is no known message. Messages are printed on stdout or std
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple, Optional, Tuple
 
 from .._core.errors import HccnError
@@ -19,6 +20,8 @@ SUCCESS = "Cmd executed successfully!"
 BUSY = "tool_busy"
 NOT_PERSISTED = "conf_not_persisted"  # the device was changed, but not hccn.conf
 NO_PASSWD_ENTRY_EXIT = 234
+_NO_ERROR = re.compile(r"^\s*\[Warning\]|%s" % re.escape(SUCCESS))
+"""Lines that never tell why a run failed: the remark about preset certificates, and the report of success."""
 
 
 class Failure(NamedTuple):
@@ -58,7 +61,7 @@ FAILURES: Tuple[Failure, ...] = (
     Failure("Write configurations to config file failed.", NOT_PERSISTED,
             "the device did change, but hccn.conf did not: the setting is lost at the next boot; make the file writable and set it again"),
     Failure("The hccn.conf can't access", "conf_inaccessible", "create /etc/hccn.conf (root, readable and writable); the tool never creates it"),
-    Failure("The hccn.conf has no enough space", "conf_full", "the file has reached its limit of about 1 MB"),
+    Failure("The hccn.conf has no enough space", "conf_full", "hccn_tool writes at most 1,023,999 bytes: remove lines from the file"),
     Failure("Parsing configurations from config file failed", "conf_unparsable", "correct hccn.conf; hccn_conf in check mode names its lines"),
     Failure("Open file failed, cmd execute failed!", "conf_open_failed", "run as root, and check the path of hccn.conf"),
     Failure("Read file failed, cmd execute failed!", "conf_read_failed", "run as root: an ordinary user may not write hccn.conf"),
@@ -127,8 +130,13 @@ def failure_of(result: Result) -> Optional[HccnError]:
     if result.rc == NO_PASSWD_ENTRY_EXIT and not result.stdout and not result.stderr:
         return HccnError("no_passwd_entry", "hccn_tool printed nothing (exit code %d)" % result.rc, "the uid has no passwd entry in this container")
     if result.rc != 0:
-        output = (result.stderr or result.stdout).strip().splitlines()
-        return HccnError("tool_exit_%d" % result.rc, _cut(output[0]) if output else "hccn_tool printed nothing (exit code %d)" % result.rc)
+        output = [line for line in (result.stderr + "\n" + result.stdout).splitlines() if line.strip() and not _NO_ERROR.search(line)]
+        if output:
+            return HccnError("tool_exit_%d" % result.rc, _cut(output[0]))
+        if SUCCESS in result.stdout:
+            return HccnError("tool_exit_%d" % result.rc, "hccn_tool reported success, but exited with %d" % result.rc, "query the device")
+        return HccnError("tool_exit_%d" % result.rc, "hccn_tool printed no error (exit code %d)" % result.rc if (result.stdout + result.stderr).strip()
+                         else "hccn_tool printed nothing (exit code %d)" % result.rc)
     return None
 
 

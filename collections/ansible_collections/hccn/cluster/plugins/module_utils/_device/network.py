@@ -19,15 +19,16 @@ from .device_errors import failed, sentence
 from .device_session import Session
 from .failures import NOT_PERSISTED
 from .hccn_tool import HccnTool
-from .network_forecast import Forecast, forecast
-from .network_items import ADDRESS_GATEWAYS, Item, Values, items_of, wanted_part
-from .read import MAX_PARALLEL
+from .network_forecast import Forecast, ReservedAddresses, forecast, loses_ipv6_gateway, require_replay
+from .network_items import ADDRESS_GATEWAYS, BYSTANDERS, ITEMS, Item, Values, items_of, wanted_part
+from .read import MAX_PARALLEL, NOT_READY, is_not_ready, not_ready
 
 
 @dataclass
 class DeviceNetwork:
     """The network options of a device. ``current``: the values of the device, ``persistent``: those of hccn.conf, which apply at the next boot.
 
+    ``bystanders`` are items that nobody asked for, but whose lines of hccn.conf a change removes.
     ``before`` and ``persistent_before`` are both before the change. ``forecast`` is set if the device needs a change that is possible.
     """
 
@@ -40,6 +41,7 @@ class DeviceNetwork:
     persistent_before: Values = field(default_factory=dict)
     forecast: Optional[Forecast] = None
     set_items: List[Item] = field(default_factory=list)
+    bystanders: List[Item] = field(default_factory=list)
     changed: bool = False
     errors: List[Dict[str, Any]] = field(default_factory=list)
 
@@ -74,7 +76,11 @@ class DeviceNetwork:
         """Return the id of the device and its values before ``items`` are set, including gateways that the change may remove. None: it was not set."""
         options = {option for item in items for option in item.options}
         options |= {gateway for address, gateway in ADDRESS_GATEWAYS if address in options}
+        if "address" in options and self.bystanders and self.before["ipv6_address"] is not None:
+            options.add("ipv6_gateway")
         values = {option: wanted_part(self.wanted.get(option), self.before[option]) for option in network_config.OPTIONS if option in options}
+        if self.bystanders and values.get("ipv6_gateway", "") is None:
+            values["ipv6_gateway"] = self.persistent_before["ipv6_gateway"]  # set at the next boot, had the line not been removed
         return dict(values, id=self.device)
 
 
@@ -85,36 +91,48 @@ def _persistent(items: Sequence[Item], text: Optional[str], device: int) -> Valu
     return found
 
 
-def _read(tool: HccnTool, port: DeviceNetwork) -> None:
-    """Read the current values of the device, and record failures as its errors."""
-    for item in port.items:
+def _read(tool: HccnTool, port: DeviceNetwork, items: Sequence[Item]) -> None:
+    """Read the current values of the device, and record failures as its errors. After a query without an answer the device is not asked again."""
+    for item in items:
         try:
+            if is_not_ready(port.errors):
+                raise not_ready(port.device)
             port.current.update(item.read(tool, port.device))
         except HccnError as error:
             port.current.update(dict.fromkeys(item.options))
-            port.fail(error, item.options[0])
+            if error.code == NOT_READY or item not in port.bystanders:
+                port.fail(error, item.options[0])
 
 
 def probe(tool: HccnTool, wanted: Mapping[int, Values], text: Optional[str]) -> List[DeviceNetwork]:
     """Return the current state of every device, in the order given."""
     ports = [DeviceNetwork(device, values, items_of(list(values)), {}, {}) for device, values in wanted.items()]
     with ThreadPoolExecutor(MAX_PARALLEL) as pool:
-        list(pool.map(lambda port: _read(tool, port), ports))
+        list(pool.map(lambda port: _read(tool, port, port.items), ports))
     for port in ports:
         port.persistent = _persistent(port.items, text, port.device)
+        if loses_ipv6_gateway(port.wanted, port.current, port.persistent) and conf.value_of(text or "", port.device, "IPv6gateway") is not None:
+            port.bystanders = [item for item in BYSTANDERS if item not in port.items]
+            _read(tool, port, port.bystanders)
+            port.items = sorted(port.items + port.bystanders, key=ITEMS.index)
+            port.persistent = _persistent(port.items, text, port.device)
         port.before, port.persistent_before = dict(port.current), dict(port.persistent)
     return ports
 
 
-def plan(ports: Sequence[DeviceNetwork], path: str, text: Optional[str]) -> None:
+def plan(session: Session, ports: Sequence[DeviceNetwork], text: Optional[str]) -> None:
     """Set the forecast of each device that needs a change, or the error that prevents the change."""
+    reserved = ReservedAddresses(session)
     for port in ports:
         if port.errors:
             continue
         try:
             predicted = forecast(port.requested, port.wanted, port.current, port.persistent)
+            if predicted.sets("address"):
+                reserved.require_free(port.wanted["address"])
+                require_replay(text or "", port.device)
             if predicted.commands:
-                conf_file.require_writable(path, text)
+                conf_file.require_writable(session.path, text)
                 port.forecast = predicted
         except HccnError as error:
             port.errors.append(error.as_dict())
@@ -219,7 +237,7 @@ class Setter:
         ]
 
     def _verify(self, port: DeviceNetwork, text: Optional[str]) -> None:
-        _read(self._session.tool, port)
+        _read(self._session.tool, port, port.items)
         port.persistent = _persistent(port.items, text, port.device)
         port.changed = port.changed or (port.current, port.persistent) != (port.before, port.persistent_before)
         for item in [] if port.errors else port.requested:
@@ -236,7 +254,7 @@ def configure(params: Mapping[str, Any], check_mode: bool) -> Dict[str, Any]:
     text = session.conf_text()
     wanted = network_config.wanted(params["config"], session.host.devices, text, session.path)
     ports = probe(session.tool, {device: values for device, values in wanted.items() if device in session.devices}, text)
-    plan(ports, session.path, text)
+    plan(session, ports, text)
     setter = Setter(session, params["allow_busy"])
     commands = setter.commands
     if check_mode:

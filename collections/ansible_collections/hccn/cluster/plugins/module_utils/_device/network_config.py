@@ -10,21 +10,13 @@ from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Seque
 
 from .._core.errors import InputError
 from .._core.numbers import is_count
-from . import conf
+from . import conf, conf_rules
+from .conf_values import DSCPS, IPV6_PREFIX, MTU, MTU_IPV6, PFC_QUEUES, PRIORITIES, ROCE_PORT, SHAPING, TRAFFIC_CLASSES
 from .host import unknown_devices
-from .network_items import ITEMS, Values, canonical
-from .parse_qos import DSCPS, PRIORITIES
+from .network_items import ITEMS, Values, canonical, conf_value
 
-# Limits: the help texts of hccn_tool and hicann/driver, src/custom/network/hccn/ascend910B.
-MTU = (68, 9702)
-MTU_ASKED = 1280
-"""Below this MTU hccn_tool asks for confirmation, since IPv6 addresses would be lost (port.c of the same source)."""
-SHAPING = (10000, 200000)
-ROCE_PORT = (4097, 65535)
-TRAFFIC_CLASSES = 4
-PFC_QUEUES = 4
-"""Maximum number of priorities with flow control. hccn_tool refuses more ("exceeds the maximum value(4)")."""
-IPV6_PREFIX = (0, 128)
+MTU_ASKED = MTU_IPV6
+"""Below this MTU hccn_tool asks for confirmation, since IPv6 addresses would be lost (hicann/driver port.c)."""
 
 OPTIONS = ("address", "netmask", "gateway", "netdetect", "mtu", "ipv6_address", "ipv6_prefix", "ipv6_gateway", "ipv6_netdetect", "roce_port", "pfc",
            "dscp_to_tc", "prio_tc", "shaping")
@@ -120,6 +112,14 @@ RULES: Mapping[str, Callable[[Any], Optional[str]]] = {
     "dscp_to_tc": _dscp_to_tc, "prio_tc": lambda value: _row(value, TRAFFIC_CLASSES - 1), "shaping": lambda value: _outside(value, SHAPING),
 }
 
+KEYS = {option: key for item in ITEMS for option, key in zip(item.options, item.keys)}
+
+
+def _lost_at_boot(option: str, value: Any) -> Optional[str]:
+    """Return why recovery would not apply the line that hccn_tool writes for an option."""
+    return conf_rules.refusal(KEYS[option], conf_value(option, value)) if option != "dscp_to_tc" else None  # written as one line for all entries
+
+
 FAMILIES = (("address", "netmask", "gateway"), ("ipv6_address", "ipv6_prefix", "ipv6_gateway"))
 
 
@@ -146,7 +146,7 @@ def _family_faults(values: Values, family: Tuple[str, str, str]) -> Iterator[Fau
 
 def faults(values: Values) -> List[Fault]:
     """Return all faults of the options of a device."""
-    checked = [(option, RULES[option](values[option])) for option in OPTIONS if option in values]
+    checked = [(option, RULES[option](values[option]) or _lost_at_boot(option, values[option])) for option in OPTIONS if option in values]
     found = [(option, fault) for option, fault in checked if fault]
     faulty = {option for option, _wrong in found}
     for family in FAMILIES:

@@ -118,6 +118,11 @@ def _text(value: Any) -> str:
     return ",".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
+def conf_value(option: str, value: Any) -> str:
+    """Return the text that hccn_tool writes to hccn.conf for the value of an option."""
+    return AUTO_PORT if option == "roce_port" and value == "auto" else _text(value)
+
+
 def _command(*pattern: str) -> Callable[[Values], Arguments]:
     """Return a function that fills the values of options into ``pattern``, where ``{mtu}`` is the value of the option mtu."""
     return lambda values: tuple(word.format(**{option: _text(value) for option, value in values.items()}) for word in pattern)
@@ -177,6 +182,10 @@ ITEMS: Tuple[Item, ...] = (
 
 ADDRESS_GATEWAYS = (("address", "gateway"), ("ipv6_address", "ipv6_gateway"))
 """Addresses and their gateways. A gateway depends on its address, so both are read if one of them is requested."""
+
+
+BYSTANDERS = tuple(item for item in ITEMS if {"ipv6_address", "ipv6_gateway"} & set(item.options))
+"""Items whose line of hccn.conf hccn_tool may remove with ``gateway_N``, and the address that this gateway depends on."""
 
 
 def items_of(options: Sequence[str]) -> List[Item]:

@@ -112,9 +112,9 @@ def parse_processes(text: str) -> Tuple[Process, ...]:
 
 @dataclass(frozen=True)
 class SuperPod:
-    """The position of an A3 die in a super pod. ``sdid`` is its super device id."""
+    """The position of an A3 die or of a 950 in a super pod. ``sdid`` is the super device id of a die; a 950 has none."""
 
-    sdid: int
+    sdid: Optional[int]
     super_pod_size: int
     super_pod_id: int
     server_index: int
@@ -135,7 +135,8 @@ def parse_super_pod(text: str) -> SuperPod:
         raise HccnError("unsupported_on_product", "This device does not support querying spod-info.")
     fields = _fields(text)
     try:
-        return SuperPod(*(count_of(fields[label]) for label in ("SDID", "Super Pod Size", "Super Pod ID", "Server Index")))
+        sdid = count_of(fields["SDID"]) if "SDID" in fields else None
+        return SuperPod(sdid, *(count_of(fields[label]) for label in ("Super Pod Size", "Super Pod ID", "Server Index")))
     except (KeyError, ValueError):
         raise ParseError("npu-smi info -t spod-info printed unexpected output: %r" % beginning(text.strip(), 120)) from None
 

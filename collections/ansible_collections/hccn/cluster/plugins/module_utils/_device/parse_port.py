@@ -124,8 +124,10 @@ def _value(tlv: Optional[str]) -> Optional[str]:
     return re.sub(r"^(?:Ifname|MAC|IPv4|IPv6|Local|Interface name):\s*", "", tlv.splitlines()[0].strip()) if tlv else None
 
 
-def parse_neighbour(text: str) -> Neighbour:
-    """Parse ``-lldp -g``."""
+def parse_neighbour(text: str) -> Optional[Neighbour]:
+    """Parse ``-lldp -g``, which prints nothing without a neighbour: the result is then None."""
+    if not text.strip():
+        return None
     tlvs = _tlvs(text)
     if not tlvs:
         raise ParseError("-lldp -g printed no TLV: %r" % beginning(text.strip(), 120))
@@ -139,12 +141,17 @@ Reading = Union[float, str, None]
 _OPTICAL = re.compile(r"^([^:\n]+?)\s*:[ \t]*(.*?)\s*$", re.MULTILINE)
 _QUANTITY = re.compile(r"^(-?\d+(?:\.\d+)?)\s*(mW|mA|mV|C|dB|nm)$")
 _UNITS: Mapping[str, str] = {"mW": "mw", "mA": "ma", "mV": "mv", "C": "c", "dB": "db", "nm": "nm"}
+_UNIT_OF_KEY = (
+    (re.compile(r"[tr]x_?power(\d+|_(high|low)_thres)"), "mw"), (re.compile(r"tx_bias\d+"), "ma"), (re.compile(r"vcc(_(high|low)_thres)?"), "mv"),
+    (re.compile(r"temperature|temp_(high|low)_thres"), "c"), (re.compile(r"(host|media)_snr_lane\d+"), "db"), (re.compile(r"xsfp_wave_length"), "nm"),
+)
+"""The units of quantities, for those that the module does not report."""
 
 
 def parse_optical(text: str) -> Dict[str, Reading]:
     """Parse ``-optical -g``. Keys are in snake_case with their unit (``tx_power0_mw``), and numbers are floats.
 
-    The values ``NA``, ``not supported`` and ``get failed`` are None, with a key without unit. ``present`` is True or False.
+    The values ``NA``, ``not supported`` and ``get failed`` are None. ``present`` is True or False.
     """
     search(re.compile(r"^optical info:", re.MULTILINE), text, "-optical -g")
     found: Dict[str, Reading] = {}
@@ -157,6 +164,9 @@ def parse_optical(text: str) -> Dict[str, Reading]:
             found[key] = value == "present"
         elif quantity is not None:
             found["%s_%s" % (key, _UNITS[quantity.group(2)])] = float(quantity.group(1))
+        elif value in ("NA", "not supported", "get failed", ""):
+            unit = next((unit for pattern, unit in _UNIT_OF_KEY if pattern.fullmatch(key)), None)
+            found["%s_%s" % (key, unit) if unit else key] = None
         else:
-            found[key] = None if value in ("NA", "not supported", "get failed", "") else value
+            found[key] = value
     return found

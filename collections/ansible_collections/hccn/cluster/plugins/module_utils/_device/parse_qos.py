@@ -13,11 +13,8 @@ from typing import Dict, List, Mapping, Pattern, Union
 
 from .._core.errors import ParseError
 from .._core.numbers import count_of, is_count
+from .conf_values import DSCPS, PRIORITIES
 from .parse_network import search
-
-PRIORITIES = 8
-DSCPS = 64
-"""Number of values of the DSCP field. ``-dscp_to_tc -g`` prints all of them."""
 
 _UDP_PORT = re.compile(r"^udp_port:\s*(\S.*?)\s*$", re.MULTILINE)
 _UDP_STATUS = re.compile(r"^status:\s*(custom|auto|multi_qp|code)\b", re.MULTILINE)

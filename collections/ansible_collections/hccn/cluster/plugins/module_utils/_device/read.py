@@ -17,7 +17,7 @@ from .._core.errors import HccnError
 from .._core.numbers import is_count
 from .._core.record import record, utc
 from .._core.words import printable
-from . import conf, conf_file, device_errors
+from . import conf, conf_file, conf_rules, device_errors
 from .hccn_tool import HccnTool
 from .host import Host
 from .npu_smi import NpuSmi
@@ -94,11 +94,38 @@ def _query(tool: HccnTool, device: int, name: str) -> Dict[str, Any]:
     return {name: asdict(value) if hasattr(value, "__dataclass_fields__") else value, "errors": errors}
 
 
+NOT_READY = "timeout"
+"""Error code of a device that did not answer. It is then not asked again, since every other query would take as long."""
+
+
+def not_ready(device: int) -> HccnError:
+    """Return the error of what was not read, since the device did not answer the query before."""
+    return HccnError(NOT_READY, "not asked, since device %d did not answer the query before" % device,
+                     "the device may be not ready (npu-smi info), or another process holds hccn.conf locked (lslocks)")
+
+
+def not_asked(topic: str, device: int) -> Dict[str, Any]:
+    return failure_entry(topic, not_ready(device))
+
+
+def _unknown(name: str) -> Dict[str, Any]:
+    return {"address": None, "netmask": None} if name == "address" else {name: None}
+
+
+def is_not_ready(errors: Sequence[Mapping[str, Any]]) -> bool:
+    return any(error["code"] == NOT_READY for error in errors)
+
+
 def read_plain(tool: HccnTool, device: int, topics: Sequence[str]) -> Dict[str, Any]:
     """Return all topics of a device that hccn_tool reports, except TLS."""
     found: Dict[str, Any] = {"id": device, "errors": []}
     for name in topics:
-        if name in QUERIES:
+        if name not in QUERIES:
+            continue
+        if is_not_ready(found["errors"]):
+            found.update(_unknown(name))
+            found["errors"].append(not_asked(name, device))
+        else:
             answer = _query(tool, device, name)
             found["errors"] += answer.pop("errors")
             found.update(answer)
@@ -162,8 +189,10 @@ class TlsReader:
             return None
         return conf.ending_problem(self._text) or (WOULD_WRITE if self._check_mode else None)
 
-    def read(self, device: int) -> Dict[str, Any]:
-        """Return ``{tls: {...}, errors: [...]}``. If ``tls.enabled`` is None, ``tls.reason`` is the reason."""
+    def read(self, device: int, ready: bool = True) -> Dict[str, Any]:
+        """Return ``{tls: {...}, errors: [...]}``. If ``tls.enabled`` is None, ``tls.reason`` is the reason. A device that is not ready is not asked."""
+        if not ready:
+            return {"tls": dict(_TLS_UNKNOWN, reason=NOT_READY), "errors": [not_asked("tls", device)]}
         reason = self._skip_reason(device)
         if reason and reason != WOULD_WRITE:
             error = conf_file.ending_error(self._path, self._text or "", "the TLS query would append tls_enable_%d to its last line" % device)
@@ -186,7 +215,7 @@ def read_devices(tool: HccnTool, devices: Sequence[int], topics: Sequence[str], 
         found = list(pool.map(lambda device: device_errors.refuse_templates(smi.read(read_plain(tool, device, topics))), devices))
     if "tls" in topics:
         for result in found:
-            answer = tls.read(result["id"])
+            answer = tls.read(result["id"], not is_not_ready([error for error in result["errors"] if error.get("topic") in QUERIES]))
             result["errors"] += answer["errors"]
             result["tls"] = answer["tls"]
     return found
@@ -242,5 +271,5 @@ def _conf_values(settings: Mapping[str, str]) -> Dict[str, Any]:
     if "mtu" in values and is_count(values["mtu"]):
         values["mtu"] = int(values["mtu"])
     if "tls_enable" in settings:
-        values["tls_enabled"] = {"0": False, "1": True}.get(settings["tls_enable"])
+        values["tls_enabled"] = conf_rules.enabled(settings["tls_enable"])
     return values

@@ -14,10 +14,11 @@ from typing import Any, Dict, List, Optional, Sequence
 
 from .._core.errors import HccnError
 from .._core.problems import Problem
-from . import conf
+from . import conf, conf_rules
+from .c_numbers import unsigned
 from .device_session import Session
 from .parse_network import UNSET_ADDRESSES
-from .read import MAX_PARALLEL, TOPIC_OF_KEY, TlsReader, read_plain
+from .read import MAX_PARALLEL, TOPIC_OF_KEY, TlsReader, is_not_ready, read_plain
 
 TIMEOUT = 120.0
 """Timeout for one device in seconds. Recorded runs took 3 to 12 s, and a device that is not ready takes longer."""
@@ -36,12 +37,19 @@ class Comparison:
 
 def _file_values(text: str, device: int) -> Dict[str, str]:
     found = conf.values_by_device(text).get(device, {})
-    return {key: found[key] for key in (*TOPIC_OF_KEY, "tls_enable") if key in found}
+    return {key: _as_read(key, found[key]) for key in (*TOPIC_OF_KEY, "tls_enable") if key in found}
+
+
+def _as_read(key: str, value: str) -> str:
+    """Return a value as the device reports it after recovery: numbers without a sign and zeros in front."""
+    if key not in ("mtu", "tls_enable") or conf_rules.refusal(key, value) is not None:
+        return value
+    return "%d" % (unsigned(value)[0] % (1 << 32))
 
 
 def _tls(reader: TlsReader, device: int, values: Dict[str, str], found: Dict[str, Any]) -> None:
     """Add the TLS flag of a device. A device without certificates does not report it; if the file disables TLS, the key is then not compared."""
-    answer = reader.read(device)
+    answer = reader.read(device, not is_not_ready(found["errors"]))
     if values["tls_enable"] == "0" and any(error["code"] == "no_certificate" for error in answer["errors"]):
         del values["tls_enable"]
         return

@@ -11,11 +11,12 @@ from __future__ import annotations
 
 import ipaddress
 from collections import Counter
-from typing import Any, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Sequence
 
 from .._core.problems import Problem
 from . import network_config
 from .network_items import Values, canonical
+from .reserved import is_in_super_pod, network_containing, reserved_networks
 
 Network = ipaddress.IPv4Network
 
@@ -24,14 +25,6 @@ SUBNETS: Mapping[str, int] = {"A2": 1, "910A": 4}
 
 DIES = 2
 """Number of dies of an A3 NPU. They must be in different subnets, else pings between hosts fail (address policies of Ascend Deployer)."""
-
-# Networks of the virtual ports of the NPUs (hicann/driver, src/custom/network/hccn/ascend910B).
-RESERVED_A2 = ("192.168.1.0/24", "192.168.2.0/24")
-RESERVED_A3_IN_SUPER_POD = ("192.0.0.0/8",)
-RESERVED_A3_ALONE = ("192.168.0.0/21",)
-
-SERVER_INDEX_ALONE = 1023
-"""The server index of an A3 server outside a super pod (same source)."""
 
 CHECKED = ("address", "netmask", "gateway", "netdetect")
 
@@ -65,7 +58,7 @@ def in_super_pod(devices: Iterable[Mapping[str, Any]]) -> Optional[bool]:
     read = [device for device in with_topic if not any(error.get("topic") == "super_pod" for error in device.get("errors") or ())]
     if not read:
         return None
-    return any(device["super_pod"] is not None and device["super_pod"]["server_index"] != SERVER_INDEX_ALONE for device in read)
+    return any(device["super_pod"] is not None and is_in_super_pod(device["super_pod"]["server_index"]) for device in read)
 
 
 def check(devices: Sequence[Mapping[str, Any]], product: Optional[str], super_pod: Optional[bool] = None, host: Optional[str] = None,
@@ -115,32 +108,17 @@ def _loopback(port: DeviceAddress, host: Optional[str]) -> Iterator[Problem]:
 
 
 def _reserved(port: DeviceAddress, product: Optional[str], super_pod: Optional[bool], host: Optional[str]) -> Iterator[Problem]:
-    address = ipaddress.IPv4Address(port.values["address"])
-
-    def containing(networks: Sequence[str]) -> Optional[str]:
-        return next((text for text in networks if address in Network(text)), None)
-
-    certain, possible = _reserved_networks(product, super_pod)
-    reserved = containing(certain)
+    address = port.values["address"]
+    certain, possible = reserved_networks(product, super_pod)
+    reserved = network_containing(address, certain)
     if reserved is not None:
         yield _error("reserved_network", port, host, "%s is in %s, which the NPUs of %s use internally" % (address, reserved, _host_of(product)),
                      "hccn_tool refuses it")
         return
-    reserved = containing(possible)
+    reserved = network_containing(address, possible)
     if reserved is not None:
         yield _error("reserved_network", port, host, "%s is in %s, which the NPUs of an A3 host use internally inside a super pod" % (address, reserved),
                      "hccn_tool refuses it there; whether this host is in a super pod is unknown", "warning")
-
-
-def _reserved_networks(product: Optional[str], super_pod: Optional[bool]) -> Tuple[Sequence[str], Sequence[str]]:
-    """Return the reserved networks, and networks that may be reserved."""
-    if product == "A2":
-        return RESERVED_A2, ()
-    if product != "A3":
-        return (), ()
-    if super_pod is None:
-        return RESERVED_A3_ALONE, RESERVED_A3_IN_SUPER_POD
-    return (RESERVED_A3_IN_SUPER_POD if super_pod else RESERVED_A3_ALONE), ()
 
 
 def _host_of(product: Optional[str]) -> str:

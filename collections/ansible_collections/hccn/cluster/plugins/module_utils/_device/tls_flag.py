@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Dict, List, Mapping, Optional, Sequence
 
 from .._core.errors import HccnError
-from . import conf, conf_file, device_session
+from . import conf, conf_file, conf_rules, device_session
 from .device_errors import failed, sentence
 from .failures import NOT_PERSISTED
 from .read import TlsReader, side_effects
@@ -31,8 +31,7 @@ class TlsFlag:
 
 
 def _persistent(text: Optional[str], device: int) -> Optional[bool]:
-    value = conf.value_of(text, device, "tls_enable") if text is not None else None
-    return {"0": False, "1": True}.get(value or "")
+    return conf_rules.enabled(conf.value_of(text or "", device, "tls_enable"))
 
 
 @dataclass

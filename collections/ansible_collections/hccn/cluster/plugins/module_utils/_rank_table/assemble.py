@@ -93,7 +93,7 @@ class _Requirements:
             raise UnusableHost((number, message % number))
         if address is None and vnic is None and not self.needs_pod:
             raise UnusableHost((number, "device %d has no address" % number))
-        return Device(number, vnic or address, int(pod["sdid"]) if pod else None)
+        return Device(number, vnic or address, int(pod["sdid"]) if pod and pod["sdid"] is not None else None)
 
 
 def _errors(device: Mapping[str, Any]) -> Sequence[Any]:

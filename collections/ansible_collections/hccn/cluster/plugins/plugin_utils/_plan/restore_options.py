@@ -6,14 +6,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import Any
 
 from ...module_utils._core.errors import InputError
 from ...module_utils._core.numbers import is_integer
 from ...module_utils._core.problems import Problem, as_dicts
 from ...module_utils._core.untrusted_text import json_object
-from ...module_utils._device import conf
+from ...module_utils._device import conf, conf_rules
 from ...module_utils._device.network_config import OPTIONS, settable
 from ...module_utils._device.network_items import canonical
 from ...module_utils._device.saved_state import SCHEMA
@@ -22,6 +22,7 @@ from .adoption import config_of
 _TIME = re.compile(r"[0-9TZ:.-]{1,30}")
 _INTEGERS = ("mtu", "ipv6_prefix", "shaping")
 _ROWS = ("pfc", "prio_tc")
+SEND_ARP = ("send_arp_period", "send_arp_status")
 
 Devices = Sequence[Mapping[str, Any]]
 
@@ -29,8 +30,9 @@ Devices = Sequence[Mapping[str, Any]]
 def restore_options(saved: Any, settings: Sequence[Mapping[str, Any]] = (), devices: Devices = ()) -> dict[str, Any]:
     """Return the options of each module. ``settings``: what hccn_conf returns now. ``devices``: what device_info returns now. Raises InputError.
 
-    ``{saved_at, network: config of device_network, tls: {enabled: ids, disabled: ids}, present: config of hccn_conf, absent: the same for keys that
-    were not there, problems, missing: sentences about addresses that were changed but not saved}``.
+    ``{saved_at, replayed: config of hccn_conf that has to be set before the addresses, network: config of device_network, tls: {enabled: ids, disabled:
+    ids}, present: config of hccn_conf, absent: the same for keys that were not there, problems, missing: sentences about addresses that were changed but
+    not saved}``.
     """
     saved = json_object(saved) if isinstance(saved, str) else saved
     if not isinstance(saved, Mapping) or saved.get("schema") != SCHEMA:
@@ -42,13 +44,15 @@ def restore_options(saved: Any, settings: Sequence[Mapping[str, Any]] = (), devi
     entries = _entries(saved, "network")
     network, unsettable, missing = _network(entries)
     missing += _unsaved(entries, str(text or ""), settings, devices)
+    replayed, kept = _gratuitous_arp(str(text or ""), settings, {entry["id"] for entry in network if "address" in entry})
     return {
         "saved_at": str(saved["saved_at"]),
+        "replayed": replayed,
         "network": network,
         "tls": _tls_flags(_entries(saved, "tls")),
         "present": present,
         "absent": _new_keys(text, settings),
-        "problems": as_dicts([*problems, *unsettable]),
+        "problems": as_dicts([*problems, *unsettable, *kept]),
         "missing": missing,
     }
 
@@ -108,6 +112,30 @@ def _unsaved(entries: Sequence[Mapping[str, Any]], text: str, settings: Sequence
             old = "" if before is None else f" (hccn.conf had {ascii(before)[1:-1]})"
             yield (f"NPU {number}: its address was changed to {canonical(str(address))}, but the address that it had before was not saved{old}. "
                    "Set it with device_network.")
+
+
+def _gratuitous_arp(text: str, settings: Sequence[Mapping[str, Any]], addressed: Set[int]) -> tuple[list[dict[str, Any]], list[Problem]]:
+    """Return the former values of ``send_arp_*`` where they changed, and a problem for each NPU whose address is not set again.
+
+    ``hccn_tool -ip -s`` applies these lines of the file to the device, so that they are restored before the addresses. A status that was not in the
+    file was off.
+    """
+    now = {(setting["device"], setting["key"]): str(setting["value"]) for setting in reversed(settings)}
+    config, kept = [], []
+    for device in sorted({device for device, key in now if key in SEND_ARP} | {one.device for one in conf.settings(text) if one.key in SEND_ARP}):
+        values = {}
+        for key in SEND_ARP:
+            before = conf.value_of(text, device, key)
+            if before is None or conf_rules.refusal(key, before):
+                before = "0" if key == "send_arp_status" and (device, key) in now else None
+            if before is not None and now.get((device, key)) != before:
+                values[key] = before
+        if values and device in addressed:
+            config.append({"id": device, "settings": values})
+        elif values:
+            kept.append(Problem("gratuitous_arp", "warning", f"NPU {device}: gratuitous ARP stays as it is on the device until the next boot, since only a "
+                                "new address changes it", device=device))
+    return config, kept
 
 
 def _tls_flags(entries: Sequence[Mapping[str, Any]]) -> dict[str, list[str]]:

@@ -20,6 +20,19 @@ class Verdict:
     line: str
 
 
+NOT_ASKED = ("would_write", "no_final_newline", "nul_bytes", "unsupported_dialect")
+"""Reasons of device_info not to query the TLS flag."""
+
+
+def _tls_text(devices: Sequence[Mapping[str, Any]]) -> str:
+    """Return on how many NPUs TLS is on, and for how many this is unknown because the query was not made."""
+    flags = [reading.mapping(device.get("tls")) for device in devices]
+    skipped = sum(flag.get("enabled") is None and flag.get("reason") in NOT_ASKED for flag in flags)
+    if flags and skipped == len(flags):
+        return "TLS not asked"
+    return f"TLS on {sum(flag.get('enabled') is True for flag in flags)} of them" + (f", not asked on {skipped}" if skipped else "")
+
+
 def verdict(host: str, probed: Any, conf_problems: Sequence[Any], differing: Mapping[str, Any], tls: Mapping[str, Any]) -> Verdict:
     """Return the verdict on ``host``.
 
@@ -31,8 +44,7 @@ def verdict(host: str, probed: Any, conf_problems: Sequence[Any], differing: Map
     bad = [device for device in devices if device.get("link") != "up" or device.get("errors")]
     differs = host in differing.get("hosts", ())
     up = sum(device.get("link") == "up" for device in devices)
-    with_tls = sum(reading.mapping(device.get("tls")).get("enabled") is True for device in devices)
-    line = (f"{host}: {len(devices)} NPUs ({answer.get('product') or 'unknown product'}), {up} links up, TLS on {with_tls} of them, "
+    line = (f"{host}: {len(devices)} NPUs ({answer.get('product') or 'unknown product'}), {up} links up, {_tls_text(devices)}, "
             f"hccn.conf with {len(conf_problems)} problems")
     if bad:
         line += f", bad: {', '.join(map(str, sorted(set(reading.ids([device.get('id') for device in bad])))))}"

@@ -230,6 +230,50 @@ def set_tls(state="disabled", check_mode=False, fail_on="any", allow_busy=False,
     return tls_flag.set_flag({"devices": ["all"], "state": state, "fail_on": fail_on, "allow_busy": allow_busy, "validate_only": validate_only}, check_mode)
 
 
+def test_carriage_return_belongs_to_the_flag(npus):
+    """Recovery fails on ``1`` with a CR, so the file does not enable TLS."""
+    npus.path.write_bytes(b"tls_enable_0=0\r\ntls_enable_1=1\n")
+    result = set_tls(check_mode=True)
+    assert (result["devices"][0]["before"], result["devices"][0]["changed"]) == ({"enabled": False, "persistent": None}, True)
+
+
+def test_id_with_a_zero_in_front_is_no_key(npus):
+    """The query would write ``tls_enable_0``, so check mode does not run it, and ``tls_enable_00`` wins nothing."""
+    npus.path.write_text("tls_enable_00=1\ntls_enable_1=1\n")
+    first = look(check_mode=True)["devices"][0]
+    assert (first["tls"]["reason"], first["conf"]) == ("would_write", {})
+    set_tls(check_mode=True)
+    assert npus.path.read_text() == "tls_enable_00=1\ntls_enable_1=1\n"
+    assert [one["errors"] for one in set_tls()["devices"]] == [[], []]
+    npus.path.write_text("tls_enable_1=1\ntls_enable_00=1")
+    assert look()["devices"][0]["tls"]["reason"] == "no_final_newline"
+    assert npus.path.read_text() == "tls_enable_1=1\ntls_enable_00=1"
+
+
+@pytest.mark.parametrize("value", ["00", "+0", " 0"])
+def test_flag_that_recovery_reads_as_the_wanted_one_stays(npus, value):
+    npus.path.write_text("tls_enable_0=%s\ntls_enable_1=0\n" % value)
+    npus.switches[1] = 0
+    assert set_tls(check_mode=True)["changed"] is False
+
+
+def test_device_that_is_not_ready_is_asked_once(npus):
+    asked = []
+
+    def slow(argv, timeout):
+        asked.append(argv[2])
+        return Result(tuple(argv), -9, "", "", True, 0.0, 3.0) if argv[2] == "0" else npus(argv, timeout)
+
+    tool = hccn_tool.HccnTool("hccn_tool", 3, slow, lambda pause: None)
+    topics = ["address", "gateway", "netdetect", "link", "health", "tls"]
+    first, second = read.read_devices(tool, [0, 1], topics, read.TlsReader(tool, npus.path.read_text(), str(npus.path), False),
+                                      read.SmiReader(npu_smi.NpuSmi("/x/npu-smi", npus.npu_smi), PRODUCT, topics))
+    assert (asked.count("0"), asked.count("1")) == (1, 6)
+    assert [(error["topic"], error["code"]) for error in first["errors"]] == [(topic, "timeout") for topic in topics]
+    assert [error["message"] for error in first["errors"][1:]] == ["not asked, since device 0 did not answer the query before"] * 5
+    assert (first["address"], first["tls"]["reason"], second["errors"]) == (None, "timeout", [])
+
+
 def test_tls_flag_is_set_where_it_differs(npus):
     result = set_tls()
     assert result["changed"] is True
@@ -337,7 +381,8 @@ def settle(path, check_mode=False, **given):
 def test_keys_of_all_devices_and_of_one(conf):
     result = settle(conf, settings={"send_arp_status": True}, config=[{"id": 1, "settings": {"send_arp_status": 0, "mtu": 4200}}])
     assert conf.read_text() == "tls_enable_0=0\nsend_arp_status_0=1\nsend_arp_status_1=0\nmtu_1=4200\n"
-    assert (result["changed"], result["problems"]) == (True, [])
+    assert [(problem["severity"], problem["device"]) for problem in result["problems"]] == [("error", 0), ("error", 1)], "no address to announce"
+    assert result["changed"] is True
     assert result["settings"][-1] == {"device": 1, "key": "mtu", "value": "4200"}
     assert result["diff"]["before"] == result["previous"] == "tls_enable_0=0"
     assert settle(conf, settings={"send_arp_status": 1}, devices=["0"])["changed"] is False
@@ -393,11 +438,37 @@ def test_link_to_an_existing_file_is_followed(conf):
 
 
 def test_remaining_problems_fail(conf):
-    conf.write_text("address_0=10.0.0.1\n")
+    conf.write_text("mtu_0=4200 \naddress_0=10.0.0.1\n")
     result = settle(conf)
     assert (result["failed"], result["changed"]) == (True, False)
-    assert result["msg"].startswith("%s has 1 problem(s) left, the first: line 1, netmask_0 is missing" % conf)
+    assert [problem["severity"] for problem in result["problems"]] == ["error", "warning"]
+    assert result["msg"].startswith("%s has 1 problem(s) left, the first: line 1, mtu_0: '4200 '" % conf)
     assert "failed" not in settle(conf, fail_on="none")
+
+
+@pytest.mark.parametrize("given, rules", [({}, ["final_newline"]), ({"settings": {"tls_enable": 0}, "devices": ["0"]}, [])])
+def test_check_mode_without_a_declaration_judges_the_file_as_it_is(conf, given, rules):
+    """``tls_enable_0=0`` has no new line, so recovery joins another key to it; with a declaration, the newline is added."""
+    result = settle(conf, check_mode=True, **given)
+    assert ([problem["rule"] for problem in result["problems"]], result["changed"], conf.read_text()) == (rules, True, "tls_enable_0=0")
+
+
+@pytest.mark.parametrize("key, value", [("mtu", "04200"), ("address", "192.168.1"), ("bw_limit", "0100000"), ("roce_port", "auto"), ("send_arp_period", 0),
+                                        ("bitmap", "1,1,1,1,1,0,0,0"), ("dscp_tc", "33:4,"), ("mac_addr", "01:00:5e:00:00:01"), ("lldp_portid_type", "x"),
+                                        ("dcqcn_cnp_dscp", 64), ("netdetect", "255.255.255.255"), ("tls_enable", "1 ")])
+def test_value_that_recovery_does_not_apply_is_refused(conf, key, value):
+    with pytest.raises(InputError, match="settings: %s: " % key):
+        settle(conf, settings={key: value})
+    assert conf.read_text() == "tls_enable_0=0"
+
+
+def test_file_that_hccn_tool_cannot_write_is_repaired(conf):
+    """hccn_tool reads a file of more than 1,023,999 bytes, but writes none; hccn_conf removes a line of it."""
+    conf.write_text("mtu_0=4200\n" + ("#" * 300 + "\n") * 3402)
+    problems = settle(conf, check_mode=True, fail_on="none")["problems"]
+    assert [(problem["rule"], problem["severity"], problem["where"], problem["device"]) for problem in problems] == [
+        ("too_large", "error", "the file", 0), ("too_large", "error", "the file", 1)]
+    assert settle(conf, state="absent", settings={"mtu": None}, fail_on="none")["changed"] is True
 
 
 def test_unknown_devices_require_explicit_ids(conf, monkeypatch):
@@ -418,8 +489,8 @@ def test_unknown_devices_require_explicit_ids(conf, monkeypatch):
     ({"settings": {"": 1}}, "settings: '' is not a key of hccn.conf: give it without '=' and without the device's number"),
     ({"settings": {"mtu_0": 1500}}, "settings: 'mtu_0' is not a key of hccn.conf: give it without '=' and without the device's number"),
     ({"settings": {"mtu": "lots"}}, "settings: mtu: 'lots' is not a number of 68 to 9702"),
-    ({"settings": {"arp": ["a\nb"]}}, "settings: the value of arp does not fit on one line of 384 characters"),
-    ({"settings": {"arp": "a" * 400}}, "settings: the value of arp does not fit on one line of 384 characters"),
+    ({"settings": {"arp": ["a\nb"]}}, "settings: the value of arp does not fit on one line of 383 bytes"),
+    ({"settings": {"arp": "a" * 400}}, "settings: the value of arp does not fit on one line of 383 bytes"),
     ({"config": [{"id": 0, "settings": {"address": "10.0.0.1/24"}}]}, "config[0].settings: address: '10.0.0.1/24' is not an IPv4 address"),
     ({"settings": {"bw_limit": None}}, "settings: the value None of bw_limit is neither a text nor a number"),
     ({"settings": {"bw_limit": {"a": 1}}}, "settings: the value {'a': 1} of bw_limit is neither a text nor a number"),

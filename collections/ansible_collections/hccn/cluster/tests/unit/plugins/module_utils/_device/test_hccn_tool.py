@@ -233,3 +233,16 @@ def test_other_errors_of_npu_smi_are_raised():
     with pytest.raises(HccnError) as caught:
         host.probe(npu_smi.NpuSmi("/x/npu-smi", broken))
     assert caught.value.code == "tool_not_executable"
+
+
+def test_remark_about_certificates_is_no_error():
+    remark = "[Warning] The currently loaded is a preset certificate, which has security risks.\n"
+    error = failures.failure_of(Result(("hccn_tool",), 1, remark + "Cmd executed successfully!\n", "", False, 0.0, 0.1))
+    assert (error.code, error.message) == ("tool_exit_1", "hccn_tool reported success, but exited with 1")
+    error = failures.failure_of(Result(("hccn_tool",), 1, remark + "something else\n", "", False, 0.0, 0.1))
+    assert (error.code, error.message) == ("tool_exit_1", "something else")
+
+
+def test_second_text_for_low_memory():
+    text = "There is not enough memory to perform the requested, please decrease your parameters.\n"
+    assert failures.failure_of(Result(("hccn_tool",), 3, text, "", False, 0.0, 0.1)).code == "device_memory_low"

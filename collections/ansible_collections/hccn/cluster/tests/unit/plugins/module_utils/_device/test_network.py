@@ -68,7 +68,7 @@ class Npus:
             self.keep(device, key, value)
         if command == "-ip -s" and not has["address"].startswith("10.78.1."):
             has["gateway"] = None
-            self.drop(lambda setting: setting.device == device and (setting.key == "gateway" or setting.key.startswith("route")))
+            self.drop(lambda setting: setting.device == device and (setting.key in ("gateway", "IPv6gateway") or setting.key.startswith("route")))
         if command == "-gateway -s":
             self.drop(lambda setting: setting.device == device and setting.key == "IPv6gateway")
         return OK
@@ -196,7 +196,7 @@ def test_only_differing_dscp_values_are_set(npus):
 
 @pytest.mark.parametrize("key, value, option, wanted", [
     ("dscp_tc", "odd,33:x,", "dscp_to_tc", {"33": 1}), ("bitmap", "0,0", "pfc", [0, 0, 0, 1, 0, 0, 0, 0]), ("bitmap", "x", "pfc", [0] * 8),
-    ("mtu", "many", "mtu", 4200), ("netdetect", "0.0.0.0", "netdetect", "10.78.1.1"), ("gateway", "here", "gateway", "10.78.1.2"),
+    ("mtu", "many", "mtu", 4200), ("netdetect", "0.0.0.0", "netdetect", "10.78.1.1"),
     ("IPv6netmask", "x", "ipv6_prefix", 64),
 ])
 def test_invalid_values_in_the_file_are_replaced(npus, key, value, option, wanted):
@@ -211,10 +211,73 @@ def test_new_network_removes_gateway_and_routes(npus):
     device = result["devices"][0]
     assert device["before"]["gateway"] == "10.78.1.1"
     assert (device["after"]["gateway"], device["after"]["persistent"]["gateway"], device["changed"]) == (None, None, True)
-    assert result["previous"] == [dict(SAME, id=0)]
+    assert (device["before"]["ipv6_gateway"], device["after"]["ipv6_gateway"], device["after"]["persistent"]["ipv6_gateway"]) == ("fd00::1", "fd00::1", None)
+    assert result["previous"] == [dict(SAME, ipv6_gateway="fd00::1", id=0)]
     assert [(one["device"], one["key"], one["value"], one["cause"]) for one in result["side_effects"]] == [
-        (0, "gateway_0", "10.78.1.1", "hccn_tool -ip -s"),
+        (0, "gateway_0", "10.78.1.1", "hccn_tool -ip -s"), (0, "IPv6gateway_0", "fd00::1", "hccn_tool -ip -s"),
         (0, "route_address_20.0.0.0_netmask_255.0.0.0_0", "gateway_10.78.1.7", "hccn_tool -ip -s")]
+
+
+def test_ipv6_gateway_that_a_new_network_removes_is_put_back(npus):
+    """hccn_tool removes every line with the text gateway_0=."""
+    move = {key: MOVE[key] for key in ("id", "address", "netmask")}
+    predicted = configure(move, check_mode=True)
+    done = configure(move)
+    assert [predicted[key] for key in ("devices", "previous", "commands", "diff")] == [done[key] for key in ("devices", "previous", "commands", "diff")]
+    assert "IPv6gateway_0" not in npus.path.read_text()
+    back = configure(*done["previous"])
+    assert (back["changed"], back["devices"][0]["errors"]) == (True, [])
+    assert "IPv6gateway_0=fd00::1\n" in npus.path.read_text()
+
+
+@pytest.mark.parametrize("held, after", [("fd01::1", ("fd01::1", None)), ("fd00:8::1", ("fd00:8::1", "fd00:8::1"))])
+def test_ipv6_address_replays_the_gateway_of_the_file(npus, held, after):
+    """A gateway outside the new prefix leaves the file but not the device; one inside is sent to the device."""
+    npus.path.write_text("IPv6gateway_0=%s\n" % held)
+    npus.values[0]["IPv6gateway"] = "fd01::1"
+    result = configure({"id": 0, "ipv6_address": "fd00:8::2", "ipv6_prefix": 48}, check_mode=True)
+    device = result["devices"][0]["after"]
+    assert (device["ipv6_gateway"], device["persistent"]["ipv6_gateway"]) == after
+    again = configure({"id": 0, "ipv6_address": "fd00:8::2", "ipv6_prefix": 48, "ipv6_gateway": "fd00:8::1"}, check_mode=True)
+    assert len(again["commands"]) == (2 if held == "fd01::1" else 1)
+
+
+@pytest.mark.parametrize("line, option, code", [
+    ("gateway_0=10.78.1.1\r\n", {"gateway": "10.78.1.2"}, "conf_problem"), ("gateway_0=here\n", {"gateway": "10.78.1.2"}, "conf_problem"),
+    ("send_arp_status_0=2\n", {"address": "10.78.1.20", "netmask": "255.255.255.0"}, "conf_problem"),
+    ("send_arp_period_0=0\n", {"address": "10.78.1.20", "netmask": "255.255.255.0"}, "conf_problem"),
+    ("", {"address": "192.168.1.5", "netmask": "255.255.255.0"}, "address_conflict"),
+    ("", {"address": "192.168.2.5", "netmask": "255.255.0.0"}, "address_conflict")])
+@pytest.mark.parametrize("check_mode", [True, False])
+def test_change_that_the_tool_would_refuse_is_foreseen(npus, line, option, code, check_mode):
+    npus.path.write_text("address_0=10.78.1.10\nnetmask_0=255.255.255.0\n" + line)
+    result = configure(dict({"id": 0}, **option), check_mode=check_mode)
+    assert ([error["code"] for error in result["devices"][0]["errors"]], result["changed"], npus.sets) == ([code], False, [])
+
+
+@pytest.mark.parametrize("server_index, code", [(3, ["address_conflict"]), (1023, [])])
+def test_reserved_address_of_an_a3_host_depends_on_its_super_pod(npus, server_index, code):
+    npus.host = host.Host((0, 1), "A3", "Ascend910", (Chip(0, 0, 0), Chip(0, 1, 1)))
+    npus.table = "SDID : 1\nSuper Pod Size : 384\nSuper Pod ID : 1\nServer Index : %d\n" % server_index + IDLE
+    result = configure({"id": 0, "address": "192.50.1.10", "netmask": "255.255.255.0"}, check_mode=True)
+    assert [error["code"] for error in result["devices"][0]["errors"]] == code
+
+
+def test_device_that_is_not_ready_is_asked_once(npus):
+    asked = []
+
+    def slow(argv, timeout):
+        if argv[2] == "0":
+            asked.append(argv)
+            return Result(tuple(argv), -9, "", "", True, 0.0, 3.0)
+        return Npus.__call__(npus, argv, timeout)
+
+    tool = hccn_tool.HccnTool("hccn_tool", 3, slow, lambda pause: None)
+    ports = network.probe(tool, {0: {"mtu": 1500, "netdetect": "10.78.1.1", "roce_port": "auto"}, 1: {"mtu": 1500}}, TEXT)
+    assert len(asked) == 1
+    assert [(error["code"], error["topic"]) for error in ports[0].errors] == [("timeout", "netdetect"), ("timeout", "mtu"), ("timeout", "roce_port")]
+    assert ports[0].errors[1]["message"] == "not asked, since device 0 did not answer the query before"
+    assert (ports[1].errors, ports[1].current) == ([], {"mtu": 1500})
 
 
 def test_gateway_is_read_again_after_the_address(npus):

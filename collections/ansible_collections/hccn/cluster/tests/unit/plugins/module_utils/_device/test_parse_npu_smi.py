@@ -56,3 +56,8 @@ def test_boards():
     assert parse_npu_smi.parse_board(text) == parse_npu_smi.Board("24.1.0", "7.5.0.1")
     with pytest.raises(ParseError):
         parse_npu_smi.parse_board("Error parameter of -t\n")
+
+
+def test_super_pod_of_a_950_has_no_sdid():
+    text = "\tSuper Pod ID : 2\n\tSuper Pod Size : 64\n\tServer Index : 1\n\tChassis ID : 3\n\tSuper Pod Type : 1\n"
+    assert parse_npu_smi.parse_super_pod(text) == parse_npu_smi.SuperPod(None, 64, 2, 1)

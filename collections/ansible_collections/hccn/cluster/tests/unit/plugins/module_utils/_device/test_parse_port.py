@@ -60,8 +60,8 @@ def test_optical_module():
     text += "Rx Power0            : NA\nVcc                  : 3300.00 mV\nTx Bias0             : 7.5 mA\nMedia SNR Lane0      : -3.5 dB\n"
     text += "Host SNR Lane0       : not supported\nRx Los Flag          : 0xff\nvendor rev           :\n"
     assert parse_port.parse_optical(text) == {
-        "present": True, "temperature_c": 45.0, "vendor_name": "ACME: best", "tx_power0_mw": 1.0275, "rx_power0": None, "vcc_mv": 3300.0,
-        "tx_bias0_ma": 7.5, "media_snr_lane0_db": -3.5, "host_snr_lane0": None, "rx_los_flag": "0xff", "vendor_rev": None,
+        "present": True, "temperature_c": 45.0, "vendor_name": "ACME: best", "tx_power0_mw": 1.0275, "rx_power0_mw": None, "vcc_mv": 3300.0,
+        "tx_bias0_ma": 7.5, "media_snr_lane0_db": -3.5, "host_snr_lane0_db": None, "rx_los_flag": "0xff", "vendor_rev": None,
     }
     assert parse_port.parse_optical("optical info:\npresent              : not present\n") == {"present": False}
 
@@ -80,3 +80,19 @@ def test_network_versions():
     assert parse_port.parse_version(text) == {"driver": "1.0.4.0", "firmware": "7.1.0.11.220"}
     with pytest.raises(ParseError):
         parse_port.parse_version("version: 7\n")
+
+
+def test_empty_answer_means_no_neighbour():
+    assert parse_port.parse_neighbour("") is None
+    assert parse_port.parse_neighbour("\n") is None
+
+
+def test_optical_keys_do_not_depend_on_the_module():
+    """A module that is absent, or does not report a quantity, has the same keys."""
+    lines = ("temperature", "Vcc", "Tx Power0", "Rx Power3", "Tx Bias1", "Vcc High Thres", "Temp Low Thres", "TxPower High Thres", "RxPower Low Thres",
+             "Media SNR Lane2", "xsfp wave length")
+    units = ("C", "mV", "mW", "mW", "mA", "mV", "C", "mW", "mW", "dB", "nm")
+    read = "optical info:\n" + "".join("%s : 1.5 %s\n" % pair for pair in zip(lines, units))
+    absent = "optical info:\n" + "".join("%s : NA\n" % line for line in lines)
+    assert list(parse_port.parse_optical(read)) == list(parse_port.parse_optical(absent))
+    assert set(parse_port.parse_optical(absent).values()) == {None}

@@ -157,8 +157,8 @@ def test_devices_of_both_options_are_recovered(npus):
 
 
 @pytest.mark.parametrize("line, blocked, message", [
-    ("tls_enable_0 = 1\n", [0, 1], "not recovered: line 9, blank beside '=': hccn_tool silently ignores the key tls_enable_0"),
-    ("address_1=10.78.1.11\n", [1], "not recovered: line 9, netmask_1 is missing beside address_1: the address is not set at boot"),
+    ("bw_limit_0=1\n", [0], "not recovered: line 9, bw_limit_0: '1' is not a number of 10000 to 200000"),
+    ("roce_port_1=x\n", [1], "not recovered: line 9, roce_port_1: 'x' is not a number of 4097 to 65535"),
 ])
 def test_file_with_errors_is_not_applied(npus, line, blocked, message):
     npus.path.write_text(TEXT + line)
@@ -170,7 +170,7 @@ def test_file_with_errors_is_not_applied(npus, line, blocked, message):
 
 
 def test_errors_of_the_file_are_ignored_without_differences(npus):
-    npus.path.write_text(TEXT + "tls_enable_0 = 1\n")
+    npus.path.write_text(TEXT + "bw_limit_0=1\n")
     assert [one["errors"] for one in settle(npus)["recovered"]] == [[], []]
 
 

@@ -18,7 +18,7 @@ bitmap_0=0,0,0,0,1,0,0,0
 send_arp_status_0=1
 address_1=10.0.0.11
 netmask_1=255.255.255.0
-xsfp_reset_max_times_1=007
+xsfp_reset_max_times_1=07
 tls_enable_1=0
 """
 
@@ -43,7 +43,7 @@ NETWORK_0 = {"id": 0, "address": "10.0.0.10", "netmask": "255.255.255.0", "gatew
 NETWORK_1 = {"id": 1, "address": "10.0.0.11", "netmask": "255.255.255.0"}
 SETTINGS_0 = {
     "arp": ["-i eth0 -s 10.0.0.11 00:00:5e:00:53:01", "-i eth0 -s 10.0.0.12 00:00:5e:00:53:02"], "bitmap": "0,0,0,0,1,0,0,0", "send_arp_status": 1}
-SETTINGS_1 = {"xsfp_reset_max_times": "007"}
+SETTINGS_1 = {"xsfp_reset_max_times": "07"}
 
 
 def problems_of(made):

@@ -9,7 +9,7 @@ from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.restore_options
 
 SAVED = {
     "schema": "hccn.cluster/restore/2", "saved_at": "2026-05-04T03:02:01.000Z",
-    "hccn_conf": "address_0=10.0.0.10\nnetmask_0=255.255.255.0\narp_0=a\narp_0=b\naddress_1=10.0.0.11\n",
+    "hccn_conf": "address_0=10.0.0.10\nnetmask_0=255.255.255.0\nip_rule_0=add from 10.0.0.10 table 1\nip_rule_0=add to 10.0.0.9 table 2\naddress_1=10.0.0.11\n",
     "network": [{"id": 0, "address": "10.0.0.10", "netmask": "255.255.255.0", "gateway": None, "dscp_to_tc": {"33": 2, "34": None}}],
     "tls": [{"id": 0, "enabled": True}, {"id": 1, "enabled": False}, {"id": 2, "enabled": None}, {"id": 3, "enabled": False}],
 }
@@ -21,9 +21,11 @@ def test_options_that_restore_the_saved_state():
            {"device": 1, "key": "tls_enable", "value": "1"}]
     made = {
         "saved_at": "2026-05-04T03:02:01.000Z",
+        "replayed": [],
         "network": [{"id": 0, "address": "10.0.0.10", "netmask": "255.255.255.0", "dscp_to_tc": {"33": 2}}],
         "tls": {"enabled": ["0"], "disabled": ["1", "3"]},
-        "present": [{"id": 0, "settings": {"address": "10.0.0.10", "netmask": "255.255.255.0", "arp": ["a", "b"]}},
+        "present": [{"id": 0, "settings": {"address": "10.0.0.10", "netmask": "255.255.255.0",
+                                              "ip_rule": ["add from 10.0.0.10 table 1", "add to 10.0.0.9 table 2"]}},
                     {"id": 1, "settings": {"address": "10.0.0.11"}}],
         "absent": [{"id": 0, "settings": {"mtu": ""}}, {"id": 1, "settings": {"tls_enable": ""}}],
         "problems": [], "missing": [],
@@ -36,9 +38,28 @@ def test_options_that_restore_the_saved_state():
 def test_parts_that_were_not_saved_are_not_restored():
     now = [{"device": 0, "key": "mtu", "value": "4200"}]
     made = restore_options({"schema": "hccn.cluster/restore/2", "saved_at": "2026-05-04T03:02:01Z", "tls": None, "hccn_conf": None}, now)
-    assert made == {"saved_at": "2026-05-04T03:02:01Z", "network": [], "tls": {"enabled": [], "disabled": []}, "present": [], "absent": [],
+    assert made == {"saved_at": "2026-05-04T03:02:01Z", "replayed": [], "network": [], "tls": {"enabled": [], "disabled": []}, "present": [], "absent": [],
                     "problems": [], "missing": []}
     assert restore_options(dict(SAVED, hccn_conf=""), now)["absent"] == [{"id": 0, "settings": {"mtu": ""}}]
+
+
+@pytest.mark.parametrize(("before", "now", "replayed"), [
+    ({}, {"send_arp_status": "1"}, {"send_arp_status": "0"}),
+    ({}, {"send_arp_status": "1", "send_arp_period": "5"}, {"send_arp_status": "0"}),
+    ({"send_arp_status": "1", "send_arp_period": "9"}, {"send_arp_status": "1", "send_arp_period": "5"}, {"send_arp_period": "9"}),
+    ({"send_arp_status": "1", "send_arp_period": "9"}, {}, {"send_arp_status": "1", "send_arp_period": "9"}),
+    ({"send_arp_status": "odd", "send_arp_period": "0"}, {"send_arp_status": "1"}, {"send_arp_status": "0"}),
+    ({"send_arp_status": "1"}, {"send_arp_status": "1"}, {}),
+    ({}, {"send_arp_status": "0"}, {}),
+    ({}, {}, {}),
+])
+def test_gratuitous_arp_is_restored_before_the_address_that_applies_it(before, now, replayed):
+    text = "".join(f"{key}_{device}={value}\n" for device in (0, 1) for key, value in before.items())
+    settings = [{"device": device, "key": key, "value": value} for device in (0, 1) for key, value in now.items()]
+    made = restore_options(dict(SAVED, hccn_conf=text), settings)
+    assert made["replayed"] == ([{"id": 0, "settings": replayed}] if replayed else [])
+    assert [problem["message"] for problem in made["problems"] if problem["rule"] == "gratuitous_arp"] == ([
+        "NPU 1: gratuitous ARP stays as it is on the device until the next boot, since only a new address changes it"] if replayed else [])
 
 
 def test_values_that_cannot_be_restored_are_problems():

@@ -30,6 +30,18 @@ def test_bad_npus_are_listed() -> None:
         True, "n1: 4 NPUs (A2), 2 links up, TLS on 0 of them, hccn.conf with 0 problems, bad: 2, 3, 10")
 
 
+@pytest.mark.parametrize("reason", ["would_write", "no_final_newline", "nul_bytes", "unsupported_dialect"])
+def test_a_flag_that_was_not_queried_is_not_counted_as_off(reason: str) -> None:
+    skipped = dict(npu(0), tls={"enabled": None, "reason": reason})
+    assert of(skipped, dict(skipped, id=1)) == (False, "n1: 2 NPUs (A2), 2 links up, TLS not asked, hccn.conf with 0 problems")
+    assert of(skipped, npu(1, tls=True), npu(2)) == (
+        False, "n1: 3 NPUs (A2), 3 links up, TLS on 1 of them, not asked on 1, hccn.conf with 0 problems")
+
+
+def test_odd_tls_answers_are_not_counted() -> None:
+    assert of(dict(npu(0), tls=None), dict(npu(1), tls={"enabled": None, "reason": ["would_write"]})) == (False, GOOD)
+
+
 def test_differing_tls_flags_are_reported() -> None:
     differing = {"hosts": ["n1", "n2"], "enabled": ["n2", "n3"]}
     assert of(npu(0), npu(1), differing=differing) == (
