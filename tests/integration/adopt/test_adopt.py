@@ -81,14 +81,15 @@ def test_existing_variables_are_kept(cluster: Cluster) -> None:
 
 def test_difference_between_device_and_file_is_reported_and_not_adopted(cluster: Cluster) -> None:
     set_state(cluster.nodes["npu1"], "1.ip=10.78.1.99")
-    with cluster.conf("npu1").open("a") as file:
-        file.write(TEMPLATE)
+    recoverable = cluster.conf("npu1").read_text()
+    cluster.conf("npu1").write_text(recoverable + TEMPLATE)
     done = cluster.play("adopt", "--limit", "npu1")
     assert done.code == 0, done.output
-    assert ("Problems (2): NPU 1: arp_1 is skipped: the inventory would read it as a template; "
+    assert ("Problems (4): NPU 1: arp_1 is skipped: the inventory would read it as a template; "
             "NPU 1: address is 10.78.1.99 on the device and 10.78.1.11 in the file: not adopted") in done.output
     assert variables(cluster, "npu1") == {**NPU1, "bring_up_network": [
         NPU1["bring_up_network"][0], {"id": 1, "netdetect": "10.78.0.1"}]}
+    cluster.conf("npu1").write_text(recoverable)
     done = cluster.play("bring_up", "--check", "--diff", "--limit", "npu1")
     assert (done.code, done.count("changed")) == (0, {"npu1": 0}), done.output
     assert list(cluster.folder.rglob("adopted-by-template")) == []

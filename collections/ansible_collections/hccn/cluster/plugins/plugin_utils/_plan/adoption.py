@@ -55,7 +55,7 @@ def adopt(info: Any, file: Any) -> dict[str, Any]:
     problems += [Problem("absent_device", "warning", "it is not adopted: the host does not have this NPU", device=device) for device in found]
     state, hindrances = _tls(devices, {entry["device"]: entry["value"] for entry in reversed(file["settings"]) if entry["key"] == TLS_KEY})
     variables = {"bring_up_tls_state": state, "bring_up_network": network, "bring_up_config": made}
-    return {"variables": variables, "problems": _known(file) + as_dicts(problems + hindrances)}
+    return {"variables": variables, "problems": as_dicts(problems + hindrances) + _known(file)}
 
 
 def config_of(settings: Iterable[Mapping[str, Any]]) -> tuple[list[dict[str, Any]], list[Problem]]:
