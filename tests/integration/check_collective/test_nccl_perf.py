@@ -42,7 +42,8 @@ def test_two_hosts_under_ansible(site: Site) -> None:
 
 @pytest.mark.parametrize("operation", NCCL_OPERATIONS)
 def test_operations(site: Site, operation: str) -> None:
-    record = site.call(operation=operation, ranks_per_host=3, root=1, sizes={"begin": "1000", "end": "20000", "factor": 4})["measurements"][0]
+    root = {"root": 1} if operation in ("broadcast", "reduce", "gather", "scatter") else {}
+    record = site.call(operation=operation, ranks_per_host=3, **root, sizes={"begin": "1000", "end": "20000", "factor": 4})["measurements"][0]
     sizes = [1000, 4000, 16000] if operation in ("all_reduce", "broadcast", "reduce") else [960, 3984, 15984]
     assert (record["status"], record.get("error")) == ("ok", None)
     assert [sample["size_bytes"] for sample in record["samples"]] == sizes

@@ -65,6 +65,7 @@ def test_npu_whose_address_changes_during_the_run_is_busy(make: Callable[..., Cl
     results = run(cluster, plan)
     (record,) = records(results)
     assert (record["status"], record["context"]["failed_end"]) == ("not_run", "target")
+    assert "Dsmi start roce perftest end." in record["error"].pop("output")
     assert record["error"] == {
         "code": "address_changed",
         "message": f"{target['host']} NPU 0 as server: device 0 now has 127.200.0.9, but had {target['address']} when the pairs were planned",
