@@ -145,7 +145,7 @@ def test_output_of_a_failed_tool_is_kept(cluster: Path) -> None:
     lines = [json.loads(line) for path in history.rglob("*.jsonl") for line in path.read_text().splitlines()]
     (record,) = [line for line in lines if line.get("kind") == "collective"]
     (finding,) = [line["samples"][0] for line in lines if line.get("kind") == "finding"]
-    assert (record["error"]["code"], record["error"]["hint"]) == ("no_table", "the output ends with: cannot open /dev/davinci9")
+    assert (record["error"]["code"], record["error"]["hint"]) == ("rank_exited", "see the first error in the output of this rank")
     for kept in (record["error"]["output"], finding["output"]):
         assert "line 1000\ncannot open /dev/davinci9" in kept
         assert "line 1\n" not in kept and len(kept) < 4200
