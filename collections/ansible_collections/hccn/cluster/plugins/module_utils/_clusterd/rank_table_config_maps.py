@@ -142,8 +142,9 @@ def _pod_groups(api: kube.Api, namespace: str, job_id: str) -> List[Problem]:
     except HccnError:
         return []
     apps = {labels.get(APP_LABEL) for labels in groups}
-    return [Problem("pod_group_label", "error", "no PodGroup has the labels %s=%s and %s=%s: ClusterD sends no table without them" % (
-        JOB_LABEL, job_id, APP_LABEL, app), hint="label the deployment of %s as that of MindIE-Motor does" % app, reader="clusterd")
+    message = "no PodGroup has the labels %s=%s and %s=%s: ClusterD sends no table without them"
+    return [Problem("pod_group_label", "error", message % (JOB_LABEL, job_id, APP_LABEL, app),
+                    hint="label the deployment of %s as that of MindIE-Motor does" % app, reader="clusterd")
             for app in (COORDINATOR_APP, CONTROLLER_APP) if groups and app not in apps]
 
 
@@ -214,7 +215,7 @@ def global_of(api: kube.Api, namespace: str, job_id: str, found: Sequence[Instan
     known = version or server_version.probe(api)
     if silencing:
         return GlobalTable(None, silencing + omitted, known)
-    versions = sorted({table.version for _, table in complete})
+    versions = sorted({table.version for _config_map, table in complete})
     if len(versions) > 1:
         omitted.append(Problem("versions_differ", "error", "the instances have tables of the versions %s: ClusterD uses the version of one of them" % (
             " and ".join(versions)), reader="clusterd"))

@@ -36,7 +36,7 @@ def parse(text: str) -> Tuple[int, int]:
 def _of_pod(pod: Dict[str, Any]) -> Optional[str]:
     spec = pod.get("spec")
     for container in entries(spec, "containers") if isinstance(spec, dict) else ():
-        name, colon, tag = str(container.get("image") or "").split("@")[0].rpartition(":")
+        name, colon, tag = str(container.get("image") or "").partition("@")[0].rpartition(":")
         if colon and name.rpartition("/")[2] == "clusterd" and (_NUMBERS.match(tag) or tag == MASTER):
             return tag
     return None

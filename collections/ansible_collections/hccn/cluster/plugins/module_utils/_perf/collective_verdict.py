@@ -62,8 +62,8 @@ def by_status(rc: Optional[int], whole: bool, silent: bool, words: Sequence[str]
     if silent and 0 < rc <= LARGEST_STATUS:
         return of_code("rank_exited", "mpirun ended with status %d, which is that of a rank, and printed no reason" % rc)
     if silent and not words:
-        return of_code("no_output", "mpirun ended with status %d and gave no reason" % rc if rc > 0 else "mpirun was ended by signal %d and gave no "
-        "reason" % -rc)
+        ended = "ended with status %d" % rc if rc > 0 else "was ended by signal %d" % -rc
+        return of_code("no_output", "mpirun %s and gave no reason" % ended)
     return None
 
 

@@ -64,7 +64,7 @@ CAUSES: Dict[str, Cause] = {
                          "install the same MPI on every host, in the PATH of non-login shells; leftover test processes can also be the cause"),
     "mpi_version_differs": Cause(LAUNCHER, "The hosts have different releases of MPI.", "install the same release of the same MPI on every host"),
     "component_missing": Cause(LAUNCHER, "MPI lacks a component or a network device that was requested.",
-                               "correct the variables that select components and devices (OMPI_MCA_, UCX_, FI_) in environment, or install the component"),
+                               "correct the variables that select components and devices (OMPI_MCA_*, UCX_*, FI_*) in environment, or install the component"),
     "launcher_unreachable": Cause(HOST, "A host cannot connect back to ``mpirun``.",
                                   "allow connections between all hosts on all ports, or limit the ports (MPIR_CVAR_CH3_PORT_RANGE, I_MPI_PORT_RANGE)"),
     "daemon_failed": Cause(HOST, "The daemon of MPI ended on a host before it reported back.",

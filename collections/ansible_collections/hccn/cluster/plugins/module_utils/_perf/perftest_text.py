@@ -75,8 +75,8 @@ FAILURES: Tuple[Failure, ...] = (
     Failure("Problem in resolving basic address and port", "unknown_address",
             "the name does not resolve, or the address is not of the requested family", here=True),
     Failure("unrecognized option", "bad_option", "this version of perftest does not accept one of the options", here=True),
-    Failure("Number of iterations must be a multiple of post list size", "bad_option", "give a number of iterations that is a multiple of the post "
-          "list", here=True),
+    Failure("Number of iterations must be a multiple of post list size", "bad_option",
+            "give a number of iterations that is a multiple of the post list", here=True),
     Failure("should be between", "bad_option", "this version of perftest does not accept one of the values", here=True),
     Failure("Parser function exited with Error", "bad_option", "this version of perftest does not accept one of the options", here=True),
 )

@@ -82,7 +82,7 @@ def test_whole_table_does_not_hide_a_failure() -> None:
 
 def test_status_zero_is_not_enough() -> None:
     lost = "PRTE has lost communication with a remote daemon.\n\n  HNP daemon   : [p@0,0] on node n1\n  Remote daemon: [p@0,1] on node n2\n"
-    assert verdict(NCCL_TABLE.format(second="n2").split("        8192")[0], lost) == ("host_lost", "host")
+    assert verdict(NCCL_TABLE.format(second="n2").partition("        8192")[0], lost) == ("host_lost", "host")
     assert verdict(NCCL_TABLE.format(second="n1")) == ("placement_mismatch", "launcher")
 
 

@@ -103,9 +103,8 @@ def test_who_failed(text: str, expected: object) -> None:
 
 
 def test_message_quotes_the_text_and_names_the_host() -> None:
-    assert first("Host key verification failed.\n" + box("A daemon failed to report back after being spawned.\n  Remote host:   n2\n  Daemon exit "
-    "status: 255")).message == (
-        "n2: Host key verification failed.")
+    daemon = box("A daemon failed to report back after being spawned.\n  Remote host:   n2\n  Daemon exit status: 255")
+    assert first("Host key verification failed.\n" + daemon).message == "n2: Host key verification failed."
     component = box("A requested component was not found, or was unable to be opened.  This\nmeans\n\nHost:      n2\nFramework: btl\nComponent: roce")
     assert first(component).message == (
         "n2: A requested component was not found, or was unable to be opened (Framework: btl Component: roce)")

@@ -25,7 +25,7 @@ def test_options_that_restore_the_saved_state():
         "network": [{"id": 0, "address": "10.0.0.10", "netmask": "255.255.255.0", "dscp_to_tc": {"33": 2}}],
         "tls": {"enabled": ["0"], "disabled": ["1", "3"]},
         "present": [{"id": 0, "settings": {"address": "10.0.0.10", "netmask": "255.255.255.0",
-                                              "ip_rule": ["add from 10.0.0.10 table 1", "add to 10.0.0.9 table 2"]}},
+                                           "ip_rule": ["add from 10.0.0.10 table 1", "add to 10.0.0.9 table 2"]}},
                     {"id": 1, "settings": {"address": "10.0.0.11"}}],
         "absent": [{"id": 0, "settings": {"mtu": ""}}, {"id": 1, "settings": {"tls_enable": ""}}],
         "problems": [], "missing": [],
