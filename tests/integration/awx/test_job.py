@@ -122,7 +122,9 @@ def test_job_that_finds_a_missing_link_fails(awx: Controller) -> None:
     assert published["hosts"] == {"failed": ["npu2"], "good": ["npu1"]}
     assert published["findings"] == [{
         "component": {"kind": "npu", "name": "npu2 NPU 1"}, "cause": "link_down", "severity": "failed", "message": "the link is down", "hosts": ["npu2"],
-        "devices": [{"host": "npu2", "device": 1}], "next_step": "On npu2: hccn_tool -i 1 -optical -g", "stage": "bring_up"}]
+        "devices": [{"host": "npu2", "device": 1}], "next_step": "On npu2: hccn_tool -i 1 -optical -g", "stage": "bring_up",
+        "evidence": [{"code": "versions", "message": "NPU 1 of npu2: driver 24.1.rc3, firmware 7.5.0.1.129",
+                      "values": {"driver": "24.1.rc3", "firmware": "7.5.0.1.129"}, "place": {"host": "npu2", "device": 1}}]}]
     assert published["report"] == str(awx.history / "reports/awx-108.html")
 
 

@@ -32,11 +32,11 @@ class Ended(NamedTuple):
     def report(self) -> Path:
         return Path(self.screen[-1].removeprefix("Report: "))
 
-    def first_row(self) -> list[str]:
-        """Return the cells of the first row of the first table."""
-        body = self.report.read_text().split("<tbody>", 1)[1].split("</tr>", 1)[0]
-        cells = re.findall(r"<td[^>]*>(.*?)(?=<td|$)", re.sub(r'<span lang="zh[^>]*>.*?</span>', "", body), re.DOTALL)
-        return [" ".join(html.unescape(re.sub(r"<[^>]+>", " ", cell)).split()) for cell in cells]
+    def first_card(self) -> list[str]:
+        """Return severity, component and text of the first finding."""
+        page = re.sub(r'<(\w+) lang="?zh[^>]*>.*?</\1>', "", self.report.read_text())
+        parts = re.search(r'<article class="card .*?<h2><span>(.*?)</span> <b>(.*?)</b>(.*?)</article>', page, re.DOTALL).groups()
+        return [" ".join(html.unescape(re.sub(r"<[^>]+>", " ", part)).split()) for part in parts]
 
 
 class Site:
@@ -111,7 +111,7 @@ def test_slow_npu_fails_check_fabric(site: Site, good: Ended, state: list[tuple[
     assert re.fullmatch(r"slow npu3 NPU 1: .*slow with \d of \d proven-good partners: npu1, npu2, npu4, [78]\d % below normal"
                         r" -> On npu3: hccn_tool -i 1 -optical -g", done.screen[1]), done.screen
     assert done.screen[2:] == [f"Report: {done.report}"]
-    assert done.first_row()[:2] == ["◐ slow", "npu3 NPU 1"], done.first_row()
+    assert done.first_card()[:2] == ["◐ slow", "npu3 NPU 1"], done.first_card()
     assert done.recap == {"localhost": (1, 0), **dict.fromkeys(HOSTS, (0, 0))}
 
 
@@ -122,8 +122,8 @@ def test_hccn_fail_on_decides_the_exit_status(site: Site, good: Ended, state: li
     assert done.code == 0, done.output
     assert done.screen == ["Result: failed. 4 hosts: 1 failed, 3 good.", "failed npu2 NPU 0: the link is down -> On npu2: hccn_tool -i 0 -optical -g",
                            f"Report: {done.report}"]
-    assert done.first_row()[:2] == ["✕ failed", "npu2 NPU 0"], done.first_row()
-    assert "the link is down" in done.first_row()[2]
+    assert done.first_card()[:2] == ["✕ failed", "npu2 NPU 0"], done.first_card()
+    assert "the link is down" in done.first_card()[2]
 
 
 def test_job_concludes_without_the_callback(site: Site, good: Ended) -> None:
@@ -170,7 +170,7 @@ def test_run_with_only_unreachable_hosts_is_concluded(site: Site, good: Ended) -
     assert done.screen[1].startswith("failed npu1, npu2, npu3 ... (4 hosts): "), done.screen
     assert "Connection refused" in done.screen[1]
     assert done.report.is_file()
-    assert done.first_row()[0] == "✕ failed", done.first_row()
+    assert done.first_card()[0] == "✕ failed", done.first_card()
 
 
 def test_unreachable_host_and_host_without_tool_do_not_stop_the_others(site: Site, good: Ended) -> None:
@@ -182,7 +182,7 @@ def test_unreachable_host_and_host_without_tool_do_not_stop_the_others(site: Sit
     assert re.search(r"^failed npu4: .*/opt/nowhere/hccn_tool", "\n".join(done.screen), re.MULTILINE), done.screen
     assert done.screen[3:] == [f"Report: {done.report}"]
     assert done.recap == {"localhost": (1, 0), **dict.fromkeys(HOSTS, (0, 0)), "npu2": (0, 1)}
-    assert done.first_row()[1] in ("npu2", "npu4")
+    assert done.first_card()[1] in ("npu2", "npu4")
     assert "quick: " in done.output and "over 2 hosts" in done.output
 
 

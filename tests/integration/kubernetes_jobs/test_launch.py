@@ -57,7 +57,7 @@ def test_worker_that_refuses_logins_is_named(job: dict[str, Any], tmp_path: Path
     done = run(tmp_path, launcher(volcano_job(job)), SIM_SSH_DOWN=HOSTS[1])
     record = judged(job, done)
     assert (done.returncode, record["error"]["code"]) == (70, "host_unreachable")
-    assert record["error"]["message"] == "ssh: connect to host 127.77.0.2 port 22: Connection refused"
+    assert record["error"]["message"] == "node-b: ssh: connect to host 127.77.0.2 port 22: Connection refused"
 
 
 @pytest.mark.parametrize(("address", "arguments"), [

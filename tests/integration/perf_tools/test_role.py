@@ -159,7 +159,7 @@ def test_installation_through_a_proxy_with_a_password(lab: Lab, tmp_path: Path) 
     assert [request["leaks"] for request in requests if request["leaks"]] == []
     assert all(request["apt"] for request in requests), "the command lines were read while apt-get ran"
     kept = [path for path in (tmp_path / "history").rglob("*") if path.is_file()]
-    assert len(kept) == 3, "the history of two runs and a page"
+    assert len(kept) == 4, "the history of two runs, a page and the index of pages"
     assert [path for path in kept if b"s3cret" in path.read_bytes()] == []
 
 

@@ -64,7 +64,8 @@ def _of_failure(host: str, answer: Mapping[str, Any], stage: str) -> Finding:
 def _errors(host: str, answer: Mapping[str, Any], found: Mapping[int, Mapping[str, Any]], stage: str) -> list[Finding]:
     """Return one finding per error, with all NPUs that have it and all topics that could not be read because of it."""
     groups: dict[tuple[str, str, str], tuple[dict[int, None], dict[str, None], dict[str, None]]] = {}
-    listed = [(number, error) for number, device in found.items() for error in reading.mappings(device.get("errors"))]
+    listed = [(number, error) for number, device in found.items() for error in reading.mappings(device.get("errors"))
+              if not (error.get("topic") == "lldp" and device.get("link") == "down")]  # a port without a link has no neighbour to be read
     listed += [(number, error) for error in reading.mappings(answer.get("errors")) for number in reading.ids(error.get("devices"))]
     for number, error in listed:
         code, topic, hint = (reading.text(error.get(key)) for key in ("code", "topic", "hint"))

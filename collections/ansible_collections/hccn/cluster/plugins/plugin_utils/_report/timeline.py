@@ -53,7 +53,7 @@ def build(run: Run, verdicts: Sequence[HostVerdict]) -> Timeline | None:
     parts = [*_measured(run.records), *_lost(run)]
     if not parts:
         return None
-    start, end = min(part[1] for part in parts), max(part[2] for part in parts if not math.isinf(part[2]))
+    start, end = min(part[1] for part in parts), max((part[2] for part in parts if not math.isinf(part[2])), default=-math.inf)
     if end <= start:
         return None
     seconds = max((end - start) / COLUMNS, 0.1)
@@ -65,6 +65,8 @@ def build(run: Run, verdicts: Sequence[HostVerdict]) -> Timeline | None:
         other = columns if math.isinf(last) else min(columns, max(one + 1, math.ceil(round((last - start) / seconds, 6))))
         line[one:other] = bytes(max(before, state) for before in line[one:other])
     order = [row.host for row in verdicts if row.host in rows]
+    if not order:
+        return None
     return Timeline(start, seconds, columns, [TimelineHost(host, _spans(rows[host])) for host in order[:MOST_HOSTS]], len(order))
 
 

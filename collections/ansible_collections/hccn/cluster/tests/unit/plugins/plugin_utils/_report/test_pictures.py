@@ -90,6 +90,8 @@ def test_timeline_shows_probe_measurement_wait_and_loss() -> None:
     drawn = pictures.timeline(found)
     assert ">10:00:00</text>" in drawn and ">10:02:00</text>" in drawn
     assert timeline.build(run([], []), []) is None
+    assert timeline.build(run([], events), [verdict("n2", "unreachable")]) is None, "no moment but that of the loss"
+    assert timeline.build(run(records, events), []) is None
 
 
 def test_health_lists_hosts_that_were_not_good_once() -> None:
