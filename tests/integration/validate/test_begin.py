@@ -130,3 +130,26 @@ def test_validate_playbook_checks_the_demo_inventory(tmp_path: Path) -> None:
     done = run_playbook("hccn.cluster.validate", ROOT / "inventories/demo/hosts", "-e", json.dumps(variables), cwd=tmp_path,
                         ANSIBLE_CONFIG=str(ROOT / "ansible.cfg"), HCCN_RESULTS_PATH=str(tmp_path))
     assert (done.returncode, "Validated: 4 hosts and the variables of the job." in done.stdout) == (0, True), done.stdout + done.stderr
+
+
+IMPORTS = """import os, sys
+def record(event, arguments):
+    if event == "import" and ".cluster.plugins." in arguments[0]:
+        with open(os.path.join(os.path.dirname(__file__), f"{os.getpid()}.imports"), "a") as stream:
+            stream.write(arguments[0] + "\\n")
+sys.addaudithook(record)
+"""
+
+
+def test_tasks_on_hosts_import_nothing_that_the_controller_could_share(job: Job, tmp_path: Path) -> None:
+    (tmp_path / "hook").mkdir()
+    (tmp_path / "hook/sitecustomize.py").write_text(IMPORTS)
+    job.playbook.append({**WORK, "tasks": [
+        {"name": "Use a filter", "ansible.builtin.debug": {"msg": "{{ 'one line' | hccn.cluster.printable }}"}},
+        {"name": "Call a module", "hccn.cluster.device_info": {"hccn_tool": "/nowhere/hccn_tool"}, "ignore_errors": True}]})
+    status, output = job.run(PYTHONPATH=str(tmp_path / "hook"))
+    assert status == 0, output
+    assert "one line" in output and "TASK [Call a module]" in output
+    found = {path.name: [name for name in path.read_text().splitlines() if ".plugin_utils." in name or ".filter." in name or ".action.bounded" in name]
+             for path in (tmp_path / "hook").glob("*.imports")}
+    assert len([name for name, imports in found.items() if imports]) == 1, found

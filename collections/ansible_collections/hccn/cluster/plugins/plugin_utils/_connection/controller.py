@@ -7,6 +7,10 @@ from __future__ import annotations
 
 from ansible.plugins.action import ActionBase
 
+from .preload import preload
+
+preload()
+
 
 class ControllerAction(ActionBase):  # type: ignore[misc]  # Ansible has no types
     """Run in check mode too, never asynchronously, and transfer no files."""

@@ -1,0 +1,25 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
+"""Import the plugins of the collection that tasks on hosts need, once, in the process of ansible-playbook.
+
+Ansible forks a process per task and host, and what is not imported before the fork is compiled and imported in each of them: the action of host modules, and,
+as soon as a task uses one filter of the collection, all files of its folder. ansible-playbook imports a controller action, and with it this module, before
+the fork of its first task.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+
+PLUGINS = __name__.partition(".plugin_utils.")[0]
+
+
+def preload() -> None:
+    """Import the action of host modules, and all filters and lookups."""
+    importlib.import_module(f"{PLUGINS}.action.bounded")
+    for kind in ("filter", "lookup"):
+        package = importlib.import_module(f"{PLUGINS}.{kind}")
+        for module in pkgutil.iter_modules(package.__path__, f"{PLUGINS}.{kind}."):
+            importlib.import_module(module.name)
