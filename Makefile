@@ -6,7 +6,7 @@ PLUGINS := $(COLLECTION)/plugins
 CORES := $(shell nproc 2>/dev/null || echo 1)
 TEST_PROCESSES := $(shell expr $(CORES) + 1) # one more than cores, since tests wait for clocks and ports
 PYTEST := python -m pytest -q -n $(TEST_PROCESSES) --no-loadscope-reorder
-FEW := (not integration and not lab and not slow) or smoke
+FEW := (not integration and not lab and not slow and not long) or smoke
 PARSERS := _device _perf _rank_table
 
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
@@ -41,14 +41,15 @@ test: .venv/.test ## unit tests, contracts, and one run of every playbook on sim
 	$(PYTEST) -m "$(FEW)" --durations 10 --durations-min 5
 
 test-rest: .venv/.test .cache/awx/.fetched ## all tests that make test leaves out, except the long ones: most of an hour on two cores; some run as root only
-	$(PYTEST) -m "not ($(FEW))" --durations 30 --durations-min 5
+	$(PYTEST) -m "not long and not ($(FEW))" --durations 30 --durations-min 5
 
 test-all: test test-rest ## test and test-rest
 
 .cache/awx/.fetched: requirements-k8s.txt tests/integration/awx/collection.py .venv/.test
 	python -m tests.integration.awx.collection && touch $@ || echo "awx.awx is not available here; the tests that need it are skipped." >&2
 
-test-long: .venv/.test ## tests that take too long for every change: the commands of the documentation, killed runners on real small hosts (root)
+test-long: .venv/.test ## tests that take too long for every change: those marked long, the commands of the documentation, killed runners on real small hosts (root)
+	$(PYTEST) -m long
 	python -m pytest -n $(TEST_PROCESSES) --no-loadscope-reorder tests/contract/docs/long_*.py tests/integration/clusterd/long_streams.py tests/lab/fabric_faults/long_killed.py
 
 test-k8s: .venv/bin/python ## test the Kubernetes roles with a stand-in of the API server, and with a real one if present (kube-bin); uses a separate venv (750 MB)

@@ -145,7 +145,7 @@ def test_run_without_changes_saves_nothing(cluster: Cluster) -> None:
     assert not record(cluster, "npu1").exists()
 
 
-@pytest.mark.parametrize("killed", ["module", "ansible-playbook"])
+@pytest.mark.parametrize("killed", ["module", pytest.param("ansible-playbook", marks=pytest.mark.long)])
 def test_repeated_run_after_a_kill_keeps_the_state_before_the_first(cluster: Cluster, killed: str) -> None:
     """The same holds for a run that changed only the first device, repeated or not."""
     conf, devices = settings(cluster, "npu1"), addresses(cluster, "npu1")
@@ -177,6 +177,7 @@ def test_killed_run_can_be_restored_at_once(cluster: Cluster) -> None:
     assert not unfinished(cluster, "npu1").exists()
 
 
+@pytest.mark.long
 def test_new_change_after_a_complete_run_restores_to_that_run(cluster: Cluster) -> None:
     for third in (7, 8):
         done = bring_up(cluster, network(third, 0, 1))
@@ -186,6 +187,7 @@ def test_new_change_after_a_complete_run_restores_to_that_run(cluster: Cluster) 
     assert [one["ip"] for one in addresses(cluster, "npu1").values()] == ["10.79.7.10", "10.79.7.11"]
 
 
+@pytest.mark.long
 def test_failed_run_is_not_complete(cluster: Cluster) -> None:
     """The next run continues it, although the failed setting succeeds by then."""
     devices = addresses(cluster, "npu1")

@@ -145,6 +145,7 @@ def test_batches(cluster: Path) -> None:
     assert "address_0=10.79.0.10\n" in conf(cluster, "n2")
 
 
+@pytest.mark.long
 def test_batches_that_would_change_the_tls_flag_are_refused(cluster_of_three: Path) -> None:
     cluster = cluster_of_three
     assert bring_up(cluster, SUBNETS).returncode == 0
@@ -162,6 +163,7 @@ def test_batches_that_would_change_the_tls_flag_are_refused(cluster_of_three: Pa
     assert ["address_0=10.79." in conf(cluster, name) for name in HOSTS] == [True, True]
 
 
+@pytest.mark.long
 def test_previous_state_is_restored(cluster: Path) -> None:
     first = {**SUBNETS, "bring_up_settings": {"send_arp_status": 1}}
     assert bring_up(cluster, first).returncode == 0
@@ -179,6 +181,7 @@ LEFTOVER = "gateway_0=10.99.0.1\n"
 """A gateway of another network. hccn_tool refuses to set it, so it can only come from a copied file."""
 
 
+@pytest.mark.long
 def test_gateway_outside_the_declared_network_is_replaced(cluster: Path) -> None:
     assert bring_up(cluster, SUBNETS).returncode == 0
     path = cluster / "n2/etc/hccn.conf"

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.integration.check_fabric.cluster import Cluster
-from tests.lib.playbook import ANSIBLE_PLAYBOOK, ansible_environment
+from tests.lib.playbook import ANSIBLE_PLAYBOOK, BYTECODE, ansible_environment
 from tests.lib.ports import free_port
 from tests.lib.processes import descendants, processes
 from tests.lib.project import skip
@@ -57,7 +57,7 @@ def sshd(folder: Path) -> Iterator[dict[str, Any]]:
     port = free_port()
     (folder / "sshd_config").write_text("\n".join([
         f"Port {port}", "ListenAddress 127.0.0.1", f"HostKey {folder}/host", f"AuthorizedKeysFile {folder}/authorized", f"PidFile {folder}/pid", "UsePAM no",
-        "StrictModes no", "PermitRootLogin yes", "PasswordAuthentication no", f"SetEnv HOME={folder}", ""]))
+        "StrictModes no", "PermitRootLogin yes", "PasswordAuthentication no", f"SetEnv HOME={folder} PYTHONPATH={BYTECODE}", ""]))
     argv = [SSHD, "-D", "-f", str(folder / "sshd_config"), "-E", str(folder / "log")]
     if os.getuid() == 0:
         argv = ["unshare", "--mount", "sh", "-c", 'mount -t tmpfs none /run && mkdir -m 0755 /run/sshd && exec "$@"', "sh", *argv]

@@ -126,6 +126,7 @@ def test_check_waits_for_another_run(cluster: Cluster, tmp_path: Path, backgroun
     assert [len(runs(cluster, name)) for name in SECOND] == [2] * 4
 
 
+@pytest.mark.long
 def test_wait_for_another_run_is_limited(cluster: Cluster, tmp_path: Path, background: ThreadPoolExecutor) -> None:
     first = First(cluster, tmp_path, background)
     began = time.monotonic()
@@ -135,6 +136,7 @@ def test_wait_for_another_run_is_limited(cluster: Cluster, tmp_path: Path, backg
     assert verdicts(first.output()) == dict.fromkeys(cluster.ports, "good")
 
 
+@pytest.mark.long
 def test_waiting_runs_do_not_block_each_other(cluster: Cluster, tmp_path: Path, background: ThreadPoolExecutor) -> None:
     """Both wait for the first run and may begin at the same time. Each host takes part in one of them, and neither waits for the hosts of the other."""
     first = First(cluster, tmp_path, background)

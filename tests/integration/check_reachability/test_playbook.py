@@ -82,7 +82,7 @@ def test_packets_that_a_busy_npu_loses_are_attributed_to_it(tmp_path: Path) -> N
     assert set(pairs) == {"packets_lost: 1 of 3 packets lost: recv time out"}
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_cost_of_64_hosts_and_nothing_is_disturbed(tmp_path: Path) -> None:
     hosts = Hosts(tmp_path, 64, 2)
     hosts.set_state("n9", "*.process=4711:python3:100")

@@ -20,6 +20,7 @@ REPEATABLE_KEYS = ("arp", "ip_rule", "ip_route", "IPv6neigh", "IPv6route_address
 NUL_BYTES = "nul_bytes"
 """Error code of a file after an interrupted write, which has the length of the new text, with NUL bytes in place of the part that was not written."""
 
+_HALVES = re.compile("[\ud800-\udc7f\udd00-\udfff]")  # surrogateescape uses U+DC80 to U+DCFF for bytes that are not UTF-8
 _NULS = re.compile(r"\0+\n?")
 _NULS_FIRST = re.compile(r"^\0+\n?", re.MULTILINE)
 
@@ -49,6 +50,11 @@ class Setting:
         return "%s_%d" % (self.key, self.device)
 
 
+def encoded(text: str) -> bytes:
+    """Return the bytes of a text of hccn.conf. A character that no file can hold, half of a pair of UTF-16, counts as a question mark."""
+    return _HALVES.sub("?", text).encode("utf-8", "surrogateescape")
+
+
 def lines_of(text: str) -> List[str]:
     """Return the lines with their line ends. Like hccn_tool, split at LF only."""
     return [line for line in re.split(r"(?<=\n)", text) if line]
@@ -58,7 +64,7 @@ def pieces_of(line: str) -> List[str]:
     """Return the pieces that hccn_tool reads as lines: one, unless the line is longer than MAX_LINE."""
     if len(line) <= MAX_LINE // 4:  # a character has at most 4 bytes
         return [line]
-    content = line.encode("utf-8", "surrogateescape")
+    content = encoded(line)
     return [content[start:start + MAX_LINE].decode("utf-8", "surrogateescape") for start in range(0, len(content), MAX_LINE)]
 
 

@@ -46,7 +46,7 @@ def require_writable(path: str, text: Optional[str]) -> None:
     """
     if text is None:
         raise _missing(path)
-    size = len(text.encode("utf-8", "surrogateescape"))
+    size = len(conf.encoded(text))
     if size + conf.MAX_LINE > conf.MAX_BYTES:
         raise HccnError("conf_full", "%s has %d bytes, and hccn_tool writes at most %d: the device would change, but not the file" % (
             path, size, conf.MAX_BYTES), "remove lines from the file, for instance comments")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Callable, Dict, Mapping, NamedTuple, Optional, Tuple
 
+from . import conf
 from . import conf_values as values
 from .c_numbers import unsigned
 from .conf_values import Fault, Judge
@@ -39,7 +40,7 @@ class Rule(NamedTuple):
         """Return why recovery fails on a value, None if it does not."""
         if self.ignored(value) is not None:
             return None
-        if len(value.encode("utf-8", "surrogateescape")) > self.longest:
+        if len(conf.encoded(value)) > self.longest:
             return "%r has more than the %d characters that hccn_tool reads" % (value[:60], self.longest)
         return self.fault(value)
 

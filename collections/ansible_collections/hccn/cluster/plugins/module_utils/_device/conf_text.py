@@ -32,7 +32,7 @@ class ConfText:
 
     def __init__(self, text: str) -> None:
         self._pieces = [Piece(piece, number) for number, line in enumerate(conf.lines_of(text), 1) for piece in conf.pieces_of(line)]
-        self._bytes = len(text.encode("utf-8", "surrogateescape"))
+        self._bytes = len(conf.encoded(text))
         self._index()
 
     def _index(self) -> None:
@@ -67,7 +67,7 @@ class ConfText:
 
     def _replace(self, keep: Callable[[Piece], bool], appended: str) -> None:
         kept = [piece for piece in self._pieces if keep(piece)]
-        size = sum(len(piece.seen.encode("utf-8", "surrogateescape")) for piece in kept) + len(appended)
+        size = sum(len(conf.encoded(piece.seen)) for piece in kept) + len(appended)
         if size > conf.MAX_BYTES:
             raise Unwritten
         self._bytes = size
@@ -98,6 +98,6 @@ def _read_again(held: List[Piece]) -> List[Piece]:
     text = "".join(piece.seen for piece in held)
     glued = next((piece.glued for piece in held if piece.glued), "")
     for piece in held[:-1]:
-        if not glued and len(piece.text.encode("utf-8", "surrogateescape")) < conf.MAX_LINE:
+        if not glued and len(conf.encoded(piece.text)) < conf.MAX_LINE:
             glued = conf.NUL_BYTES if "\0" in piece.text else "final_newline"
     return [Piece(part, held[0].number or held[-1].number, glued) for part in conf.pieces_of(text)]

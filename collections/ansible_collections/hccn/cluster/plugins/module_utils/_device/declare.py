@@ -31,7 +31,9 @@ def _values(where: str, key: str, value: Any) -> List[str]:
         raise InputError("%s: %s has %d values but takes only one; only %s may be repeated" % (
             where, key, len(texts), ", ".join(conf.REPEATABLE_KEYS)))
     for text in texts:
-        if any(character in text for character in "\n\r\0") or len(("%s%s" % (key, text)).encode("utf-8", "surrogateescape")) + 5 > conf.MAX_LINE:
+        if any("\ud800" <= character <= "\udfff" for character in key + text):
+            raise InputError("%s: %r of %s has a character that cannot be written into a file" % (where, text, key))
+        if any(character in text for character in "\n\r\0") or len(conf.encoded(key + text)) + 5 > conf.MAX_LINE:
             raise InputError("%s: the value of %s does not fit on one line of %d bytes" % (where, key, conf.MAX_LINE))
         error = conf_rules.refusal(key, text)
         if error:

@@ -491,6 +491,7 @@ def test_unknown_devices_require_explicit_ids(conf, monkeypatch):
     ({"settings": {"mtu": "lots"}}, "settings: mtu: 'lots' is not a number of 68 to 9702"),
     ({"settings": {"arp": ["a\nb"]}}, "settings: the value of arp does not fit on one line of 383 bytes"),
     ({"settings": {"arp": "a" * 400}}, "settings: the value of arp does not fit on one line of 383 bytes"),
+    ({"settings": {"arp": "a\ud800"}}, "settings: 'a\\ud800' of arp has a character that cannot be written into a file"),
     ({"config": [{"id": 0, "settings": {"address": "10.0.0.1/24"}}]}, "config[0].settings: address: '10.0.0.1/24' is not an IPv4 address"),
     ({"settings": {"bw_limit": None}}, "settings: the value None of bw_limit is neither a text nor a number"),
     ({"settings": {"bw_limit": {"a": 1}}}, "settings: the value {'a': 1} of bw_limit is neither a text nor a number"),
