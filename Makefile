@@ -66,7 +66,7 @@ test-eda: .venv/.test ## test the rulebook in ansible-rulebook, in a separate ve
 	python -m pytest -n 0 tests/integration/eda
 
 test-odd-host: .venv/.test ## whole playbooks with one host that returns malformed answers, on the oldest safe ansible-core (HCCN_CORES=2.21.5: the newest); make test-rest runs a few on the installed one
-	HCCN_CORES=$${HCCN_CORES:-2.16.14} HCCN_ODD_PLAYS=$${HCCN_ODD_PLAYS:-8} python -m pytest -n $(TEST_PROCESSES) tests/contract/security/test_odd_host.py
+	HCCN_CORES=$${HCCN_CORES:-2.16.14} HCCN_ODD_PLAYS=$${HCCN_ODD_PLAYS:-4} python -m pytest -n $(TEST_PROCESSES) tests/contract/security/test_odd_host.py
 
 test-protobuf: .venv/.test ## test the messages of ClusterD with the oldest and the newest supported protobuf
 	for version in $$(python -c 'import yaml; print(*yaml.safe_load(open("tests/lab/versions/versions.yml"))["protobuf"])'); do \
