@@ -72,6 +72,7 @@ def test_ports_explain_a_slow_npu_and_only_it(make: Callable[..., Cluster], tmp_
     assert {name: port_calls(cluster, name) for name in cluster.ports} == {"n1": once, "n2": read_again, "n3": once, "n4": read_again}
 
 
+@pytest.mark.long  # on a busy machine, one of the few pairs fails and nothing is concluded about n2
 def test_counters_that_grow_during_the_confirmation_run_are_evidence(make: Callable[..., Cluster], tmp_path: Path) -> None:
     """n1 and n2 are only measured with each other, so a confirmation run follows. The errors begin after the first reading of the suspects."""
     cluster = make(4, 1)
