@@ -14,7 +14,7 @@ export ANSIBLE_CONFIG := $(CURDIR)/ansible.cfg
 export ANSIBLE_COLLECTIONS_PATH := $(CURDIR)/collections
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export REUSE_ENCODING_MODULE := charset_normalizer
-.PHONY: help venv demo check test test-rest test-all test-long test-k8s kube-bin test-eda test-odd-host test-protobuf coverage lint lint-python lint-ansible lint-galaxy sanity molecule simulate soak fault-matrix bench bench-fabric bench-scale fabric-seeds roce docs build changelog matrix matrix-oldest demo-cores clean
+.PHONY: help venv demo check test test-rest test-all test-long test-k8s kube-bin test-eda test-odd-host test-protobuf coverage lint lint-python lint-ansible lint-galaxy sanity units molecule simulate soak fault-matrix bench bench-fabric bench-scale fabric-seeds roce docs build changelog matrix matrix-oldest demo-cores clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## (.*)/  make \1\t\2/' | expand -t 22
@@ -101,8 +101,10 @@ lint-galaxy: build
 	ansible-builder create --file execution-environment-kubernetes.yml --context build/execution-environment-kubernetes
 	tests/lab/versions/galaxy_importer.sh build/hccn-cluster-*.tar.gz
 
-sanity: .venv/.lint ## run ansible-test sanity and units, without a container
+sanity: .venv/.lint ## run ansible-test sanity, without a container
 	python tests/lab/versions/ansible_test.py sanity
+
+units: .venv/.lint ## run the unit tests of make test with ansible-test, without a container
 	python tests/lab/versions/ansible_test.py units
 
 molecule: .venv/.lint ## run molecule test for all scenarios of extensions/molecule: the demo, and playbooks on real small hosts (tests/lab/testbed; root only)
