@@ -6,7 +6,7 @@ PLUGINS := $(COLLECTION)/plugins
 CORES := $(shell nproc 2>/dev/null || echo 1)
 TEST_PROCESSES := $(shell expr $(CORES) + 1) # one more than cores, since tests wait for clocks and ports
 PYTEST := python -m pytest -q -n $(TEST_PROCESSES) --no-loadscope-reorder
-FEW := (not integration and not lab and not slow and not long) or smoke
+FEW := (not integration and not lab and not slow) or smoke
 PARSERS := _device _perf _rank_table
 
 export PATH := $(CURDIR)/.venv/bin:$(PATH)

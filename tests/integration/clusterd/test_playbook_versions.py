@@ -22,7 +22,7 @@ from tests.simulator.clusterd_sim.world import Job, Times, World
 pytestmark = [pytest.mark.usefixtures("no_proxy"), pytest.mark.slow]
 STATE = ".hccn.cluster/switch_upgrade.json"
 BETWEEN = ("v7.2.RC1", "v7.3.0")
-"""Versions that make test-long tests through nginx; the oldest and the newest are always tested."""
+"""Only `make test-long` switches these versions through nginx; `make test-rest` switches the others."""
 
 
 @pytest.fixture(scope="module")

@@ -3,9 +3,8 @@
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
 """Import the plugins of the collection that tasks on hosts need, once, in the process of ansible-playbook.
 
-Ansible forks a process per task and host, and what is not imported before the fork is compiled and imported in each of them: the action of host modules, and,
-as soon as a task uses one filter of the collection, all files of its folder. ansible-playbook imports a controller action, and with it this module, before
-the fork of its first task.
+Ansible forks a process per task and host. Each of them would compile and import the action of host modules again and, as soon as a task uses one filter of
+the collection, all files of that folder. ansible-playbook imports a controller action, and with it this module, before it forks for the first task.
 """
 
 from __future__ import annotations
