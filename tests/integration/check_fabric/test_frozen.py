@@ -144,8 +144,12 @@ def mute_host(cluster: Cluster, name: str) -> Iterator[tuple[dict[str, Any], Cal
                 os.kill(pid, signal.SIGCONT)
 
 
-@pytest.mark.parametrize(("kind", "victim"), [("ssh", "n3"), ("ssh", "n1"), ("mute", "n3"), ("mute", "n1")],
-                         ids=["ssh", "ssh to the first reporter", "another connection", "another connection to the first reporter"])
+@pytest.mark.parametrize(("kind", "victim"), [
+    pytest.param("ssh", "n3", id="ssh", marks=pytest.mark.long),
+    pytest.param("ssh", "n1", id="ssh to the first reporter"),
+    pytest.param("mute", "n3", id="another connection"),
+    pytest.param("mute", "n1", id="another connection to the first reporter", marks=pytest.mark.long),
+])
 def test_host_that_freezes_during_the_measurement(make: Callable[..., Cluster], tmp_path: Path, kind: str, victim: str) -> None:
     cluster = make(4, measure_seconds=1.0)
     with connection_to(kind, tmp_path / "ssh", cluster, victim) as (connection, freeze):

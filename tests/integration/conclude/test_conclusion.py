@@ -200,7 +200,7 @@ def lines_of(folder: Path, playbook: str, count: int) -> int:
     return len(done.stdout.splitlines()) - count
 
 
-@pytest.mark.parametrize("playbook", ["bring_up", "rank_table", "check_fabric"])
+@pytest.mark.parametrize("playbook", [*(pytest.param(name, marks=pytest.mark.long) for name in ("bring_up", "rank_table")), "check_fabric"])
 def test_output_does_not_grow_with_the_number_of_hosts(tmp_path: Path, playbook: str) -> None:
     few, many = (lines_of(tmp_path / str(count), playbook, count) for count in (4, 12))
     assert few == many < 40

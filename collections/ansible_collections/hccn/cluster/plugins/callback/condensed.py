@@ -75,9 +75,10 @@ class CallbackModule(Default):
         return self._label or Default.host_label(result)
 
     def v2_runner_on_ok(self, result: Any) -> None:
-        if part(result, "result").get("changed", False):
+        # Of most results nothing is displayed. Their content is not read, because Ansible converts it on the first access.
+        if result.is_changed():
             self._collect("changed", result, partial(super().v2_runner_on_ok, result))
-        else:
+        elif self.get_option("display_ok_hosts"):
             super().v2_runner_on_ok(result)
 
     def v2_runner_on_failed(self, result: Any, ignore_errors: bool = False) -> None:
