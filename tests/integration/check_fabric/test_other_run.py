@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.hccn.cluster.plugins.module_utils._fabric import locks
+from ansible_collections.hccn.cluster.plugins.module_utils._fabric import run_locks
 from tests.integration.check_fabric.cluster import Cluster
 from tests.integration.check_fabric.role import play, verdicts
 from tests.lib.module import import_file
@@ -96,7 +96,7 @@ def second(cluster: Cluster, tmp_path: Path, name: str = "second", **variables: 
 
 
 def holder(cluster: Cluster, name: str) -> Any:
-    return locks.holder(f"{cluster.root(name)}/runs")
+    return run_locks.holder(f"{cluster.root(name)}/runs")
 
 
 def runs(cluster: Cluster, name: str) -> list[str]:

@@ -1,6 +1,6 @@
 """Make environments of versions other than the project's own: an ansible-core on a controller's Python, pytest on a host's Python. They stay in .cache.
 
-``python tests/lab/versions/cores.py RELEASE`` makes the environment of an ansible-core with this Python and prints its folder.
+``python -m tests.lab.versions.cores RELEASE [PYTHON]`` makes the environment of an ansible-core, by default with this Python, and prints its folder.
 """
 
 from __future__ import annotations
@@ -51,4 +51,4 @@ def _environment(name: str, python: Path, packages: list[str]) -> Path:
 
 
 if __name__ == "__main__":
-    print(core(sys.argv[1], Path(sys.executable)))
+    print(core(sys.argv[1], Path(sys.argv[2] if len(sys.argv) > 2 else sys.executable)))

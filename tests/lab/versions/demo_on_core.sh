@@ -1,5 +1,5 @@
 #!/bin/sh
-# demo_on_core.sh RELEASE: run the demo with this ansible-core from the checkout. Then install the collection from its tarball (make build)
+# demo_on_core.sh RELEASE [PYTHON]: run the demo with this ansible-core from the checkout. Then install the collection from its tarball (make build)
 # into an empty folder: bring_up must change nothing more, and the job must report a link that is down.
 set -eu
 
@@ -10,7 +10,7 @@ rm -rf "$place"
 mkdir -p "$place"
 
 cd "$root"
-venv=$(.venv/bin/python -m tests.lab.versions.cores "$release")
+venv=$(.venv/bin/python -m tests.lab.versions.cores "$@")
 
 unset ANSIBLE_COLLECTIONS_PATH
 export PATH="$venv/bin:$PATH" HCCN_DEMO_FOLDER="$place/nodes"

@@ -53,7 +53,7 @@ def open_below(root: int, path: str) -> int:
 
 
 @dataclass(frozen=True)
-class User:
+class FileIdentity:
     """The file-system identity of a process. ``uids`` and ``gids`` are the ranges to which its capabilities apply, as (first, count)."""
 
     uid: int
@@ -66,12 +66,12 @@ class User:
 EVERYONE = ((0, 2 ** 32),)
 
 
-def parse_status(status: str, uids: Tuple[Tuple[int, int], ...] = EVERYONE, gids: Tuple[Tuple[int, int], ...] = EVERYONE) -> User:
+def parse_status(status: str, uids: Tuple[Tuple[int, int], ...] = EVERYONE, gids: Tuple[Tuple[int, int], ...] = EVERYONE) -> FileIdentity:
     """Parse /proc/PID/status: file-system uid and gid (the fourth of each line), supplementary groups, effective capabilities. Raises ParseError."""
     fields = {key: value.split() for key, _colon, value in (line.partition(":") for line in status.splitlines())}
     try:
         groups = frozenset(int(group) for group in [fields["Gid"][3]] + fields.get("Groups", []))
-        return User(int(fields["Uid"][3]), groups, int(fields["CapEff"][0], 16), uids, gids)
+        return FileIdentity(int(fields["Uid"][3]), groups, int(fields["CapEff"][0], 16), uids, gids)
     except (KeyError, IndexError, ValueError) as error:
         raise format_error("status", status) from error
 
@@ -92,7 +92,7 @@ def _id_map(process: str, name: str) -> Tuple[Tuple[int, int], ...]:
         return EVERYONE  # a kernel without user namespaces
 
 
-def user(process: str, own: str) -> User:
+def user(process: str, own: str) -> FileIdentity:
     """Return the user of ``process`` (/proc/PID). ``own`` is /proc/self. Raises OSError."""
     status = read_text(process + "/status")
     if os.readlink(process + "/ns/user") == os.readlink(own + "/ns/user"):
@@ -104,7 +104,7 @@ def _within(number: int, ranges: Tuple[Tuple[int, int], ...]) -> bool:
     return any(first <= number < first + count for first, count in ranges)
 
 
-def may_read(mode: int, owner: int, group: int, reader: User) -> bool:
+def may_read(mode: int, owner: int, group: int, reader: FileIdentity) -> bool:
     """Return True if mode, owner and capabilities allow reading. Access control lists and security modules are not considered."""
     if reader.capabilities & _IGNORES_READ_RIGHTS and _within(owner, reader.uids) and _within(group, reader.gids):
         return True

@@ -21,7 +21,7 @@ from .._perf.roce_test_tool import Options, RoceTest
 from . import journal as journals
 from . import progress
 from .journal import Snapshot
-from .locks import identity
+from .run_locks import identity
 
 RESET_SECONDS = 30.0
 GUARD_SECONDS = 60.0

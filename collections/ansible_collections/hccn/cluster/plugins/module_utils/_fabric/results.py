@@ -17,7 +17,7 @@ from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tup
 
 from .._core.record import record
 from .._core.samples import GBIT, worth
-from . import locks, progress, repair
+from . import progress, repair, run_locks
 from . import journal as journals
 from .journal import Snapshot
 
@@ -63,7 +63,7 @@ def wait_for_host(state_dir: str, wait_s: float) -> Dict[str, Any]:
     No lock is held meanwhile, so that runs that wait for each other's hosts cannot deadlock."""
     end = time.monotonic() + wait_s
     while True:
-        holder = locks.holder(state_dir)
+        holder = run_locks.holder(state_dir)
         if holder is None or _only_listens(state_dir, holder):
             last = journals.last_started(state_dir)
             return {"state": IDLE, "measurements": [], **({"last_run": {"run_id": last.run_id, "started_at": last.at}} if last else {})}
@@ -73,7 +73,7 @@ def wait_for_host(state_dir: str, wait_s: float) -> Dict[str, Any]:
         time.sleep(max(0.0, min(IDLE_POLL_SECONDS, end - time.monotonic())))
 
 
-def _only_listens(state_dir: str, holder: locks.Holder) -> bool:
+def _only_listens(state_dir: str, holder: run_locks.Holder) -> bool:
     """Return whether the holder is a reporter of a run that is over on all hosts. The next run ends it."""
     snapshot = journals.readable(state_dir, holder.run_id) if holder.run_id else None
     return snapshot is not None and bool(snapshot.end.get("lingers")) and snapshot.here and repair.is_over_everywhere(state_dir, str(holder.run_id))

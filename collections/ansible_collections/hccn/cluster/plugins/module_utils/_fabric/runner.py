@@ -23,7 +23,7 @@ from .._perf.roce_test_tool import ADDRESS_CHANGED
 from . import journal as journals
 from .host_state import SOURCE, TARGET, HostState, Outcome, SideError, as_fields
 from .journal import Journal
-from .locks import identity
+from .run_locks import identity
 from .pair_protocol import ANSWER_SECONDS, ResponderBusy, measure, serve
 from .pair_scheduler import Backoff
 from .plan import Pair, Plan

@@ -22,11 +22,11 @@ from .._device.rdma_sysfs import read_ports
 from .._device.rdma_usage import DeviceProbe, RdmaBusyProbe, ports_with
 from .._perf import governor, roce_test_tool
 from .._perf.perftest import Perftest
-from . import locks, progress, repair, results
+from . import progress, repair, results, run_locks
 from . import journal as journals
 from .host_state import SOURCE, Outcome, SideError, as_fields
 from .journal import Journal, Snapshot
-from .locks import HostLock
+from .run_locks import HostLock
 from .plan import Endpoint, Pair, Plan
 from .request import ROCE_TEST, EndRequest, PairTool, Params, RunRequest, ToolRequest, find_hccn_tool, find_program_path
 from .runner import Runner, RunSetup
@@ -199,7 +199,7 @@ def _end(request: EndRequest, snapshot: Snapshot, unfinished: bool) -> None:
                         "end it by a call in that container, or delete its pod")
     if not os.path.isdir(request.state_dir):
         return
-    lock = locks.taken_or_none(request.state_dir, request.run_id)
+    lock = run_locks.taken_or_none(request.state_dir, request.run_id)
     if lock is None:
         return
     try:

@@ -18,7 +18,7 @@ from .measurement_table import BUSY_CODES, INFERRED_CODES
 NOT_MEASURED = "not_measured"
 
 OTHER_RUN_CODES = frozenset({"host_in_use"})
-"""Another run used the host; see module_utils/_fabric/locks.py."""
+"""Another run used the host; see module_utils/_fabric/run_locks.py."""
 
 ENDED_CODES = frozenset({"run_cancelled", "journal_unwritable"})
 """A run that began and was ended by an operator or by a full disk."""

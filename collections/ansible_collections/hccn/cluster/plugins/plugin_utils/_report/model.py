@@ -17,19 +17,33 @@ from .._history.nights import Night
 from .._history.pair_results import Endpoint, endpoint_of
 from .._history.query import BaselineComparison
 from .._history.reader import Run
-from . import cards, coverage, devices, distribution, health, heatmaps, suspects, tables, timeline, topology, trends, verdicts, worst_pairs
-from . import conclusion as conclusions
+from . import (
+    cards,
+    coverage,
+    device_tables,
+    distribution,
+    health,
+    heatmaps,
+    kept_conclusion,
+    suspects,
+    tables,
+    timeline,
+    topology_picture,
+    trends,
+    verdicts,
+    worst_pairs,
+)
 from .cards import Card
-from .conclusion import KeptConclusion
+from .kept_conclusion import KeptConclusion
 from .coverage import Coverage
-from .devices import Devices
+from .device_tables import Devices
 from .distribution import Distribution
 from .fields import Record, endpoint, error_of, hosts_of, mapping, moment, text, tool_of, unique
 from .health import Changes, Health
 from .heatmaps import Maps, PairResults
 from .tables import Collective, Latency
 from .timeline import Timeline
-from .topology import Topology
+from .topology_picture import Topology
 from .trends import Trend
 from .verdicts import FabricComponent, HostVerdict
 from .worst_pairs import EndMedian, WorstPair
@@ -173,8 +187,8 @@ def build(run: Run, title: str = DEFAULT_TITLE, current: bool = False, compariso
     for record in run.records:
         by_kind.setdefault(text(record.get("kind")), []).append(record)
     measured = PairResults(run.records)
-    conclusion, findings = conclusions.read(run.records)
-    hosts = verdicts.build(run, conclusion, conclusions.by_host(findings))
+    conclusion, findings = kept_conclusion.read(run.records)
+    hosts = verdicts.build(run, conclusion, kept_conclusion.by_host(findings))
     blamed = suspects.of_run(findings, hosts)
     maps = heatmaps.build(measured, _normal(measured, comparison), heatmaps.Others(frozenset(row.host for row in hosts), blamed))
     rows, fabric = grouped(findings), verdicts.components(run.records)
@@ -195,7 +209,7 @@ def build(run: Run, title: str = DEFAULT_TITLE, current: bool = False, compariso
         lowest=worst_pairs.ends(measured, maps.expected, blamed) if maps else [],
         pairs=len(measured.results) + len(measured.without_value),
         distribution=distribution.build(measured, maps.expected) if maps else None,
-        topology=topology.build(measured.context, _npus(measured, by_kind.get("device", [])), hosts, findings),
+        topology=topology_picture.build(measured.context, _npus(measured, by_kind.get("device", [])), hosts, findings),
         timeline=timeline.build(run, hosts),
         health=health.over_runs(run.file.started, hosts, nights),
         changes=health.changes(findings, nights, comparison),
@@ -205,7 +219,7 @@ def build(run: Run, title: str = DEFAULT_TITLE, current: bool = False, compariso
         regression_count=len(found),
         latencies=tables.latencies(by_kind.get("rdma", []) + by_kind.get("ping", [])),
         collectives=tables.collectives(by_kind.get("collective", [])),
-        devices=devices.build(by_kind.get("device", [])),
+        devices=device_tables.build(by_kind.get("device", [])),
         coverage=coverage.build(run, measured, [row.host for row in hosts]),
         failures=_failures(run.records),
         task_failures=_task_failures(run.events),

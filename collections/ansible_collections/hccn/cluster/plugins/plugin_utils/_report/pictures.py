@@ -17,7 +17,7 @@ from .charts import Axis
 from .distribution import STEP, Distribution
 from .plots import shortened
 from .timeline import Timeline
-from .topology import ABSENT, Block, Topology
+from .topology_picture import ABSENT, Block, Topology
 
 CELL, GAP, ROW, LETTER = 11, 3, 16, 6.7
 """Sizes in pixels: an NPU, the space between two, a row, the width of a character."""

@@ -13,7 +13,7 @@ from .._findings.finding import Finding
 from .._history.format import DROPPED
 from .._history.reader import Run
 from .._history.runs import MEASURED
-from . import conclusion as conclusions
+from . import kept_conclusion
 from .fields import Record, error_of, host_of, hosts_of, mapping, samples, text
 
 # Worst first. not_judged: the host was measured, but there is no verdict.
@@ -50,7 +50,7 @@ def components(records: list[Record]) -> list[FabricComponent]:
     found: dict[tuple[str, str], FabricComponent] = {}
     for record in records:
         for sample in samples(record) if record.get("kind") == "finding" or (record.get("kind") == "verdict" and not host_of(record)) else []:
-            if conclusions.has_component(sample):
+            if kept_conclusion.has_component(sample):
                 continue
             kind, name, evidence = text(sample.get("kind")), text(sample.get("name")), sample.get("evidence")
             found[kind, name] = FabricComponent(kind, name, text(sample.get("class")) or "failed", text(sample.get("message")),
@@ -63,7 +63,7 @@ def severity(verdict: str) -> int:
     return CLASSES.index(verdict) if verdict in CLASSES else -1
 
 
-def build(run: Run, conclusion: conclusions.KeptConclusion | None = None, findings: Mapping[str, list[Finding]] | None = None) -> list[HostVerdict]:
+def build(run: Run, conclusion: kept_conclusion.KeptConclusion | None = None, findings: Mapping[str, list[Finding]] | None = None) -> list[HostVerdict]:
     """Return a row per host of the run, worst first, then in natural order.
 
     If there is a ``conclusion``, it determines the hosts and their classes; ``findings`` are those of each host.
@@ -110,7 +110,7 @@ def _with_class(line: HostVerdict, verdict: str, findings: list[Finding]) -> Hos
     if line.judged and line.verdict == verdict:
         return line
     if findings:
-        return HostVerdict(line.host, verdict, conclusions.sentence(line.host, findings), list(findings[0].evidence), judged=True)
+        return HostVerdict(line.host, verdict, kept_conclusion.sentence(line.host, findings), list(findings[0].evidence), judged=True)
     return replace(line, verdict=verdict, judged=True) if verdict != "good" else HostVerdict(line.host, verdict, "", [], judged=True)
 
 

@@ -84,7 +84,7 @@ def test_user_of_a_process():
 
 
 def who(uid=1001, groups=(101,), capabilities=0, ranges=container_files.EVERYONE):
-    return container_files.User(uid, frozenset(groups), capabilities, ranges, ranges)
+    return container_files.FileIdentity(uid, frozenset(groups), capabilities, ranges, ranges)
 
 
 @pytest.mark.parametrize("mode, user, allowed", [

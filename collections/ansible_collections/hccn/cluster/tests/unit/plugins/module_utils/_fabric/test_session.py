@@ -10,7 +10,7 @@ import time
 import pytest
 
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import HccnError, InputError
-from ansible_collections.hccn.cluster.plugins.module_utils._fabric import locks, repair, results, runner, session
+from ansible_collections.hccn.cluster.plugins.module_utils._fabric import repair, results, run_locks, runner, session
 from ansible_collections.hccn.cluster.plugins.module_utils._fabric import journal as journals
 from ansible_collections.hccn.cluster.plugins.module_utils._fabric.journal import Journal
 from ansible_collections.hccn.cluster.plugins.module_utils._fabric.host_state import Settings
@@ -119,11 +119,11 @@ def test_a_port_in_use_leaves_no_journal(params):
         assert raised.value.code == "control_port_in_use"
         assert raised.value.message == "127.0.0.1 port %d is in use on this host by pid %d (%s) of the user %s" % (
             other.getsockname()[1], os.getpid(), open("/proc/self/comm").read().strip(), pwd.getpwuid(os.getuid()).pw_name)
-    assert os.listdir(params["state_dir"]) == [locks.NAME]
+    assert os.listdir(params["state_dir"]) == [run_locks.NAME]
 
 
 def held(params, run_id="r0"):
-    return locks.HostLock.take(params["state_dir"], run_id)
+    return run_locks.HostLock.take(params["state_dir"], run_id)
 
 
 def test_a_run_on_a_host_in_use_changes_nothing(params, tmp_path, monkeypatch):
@@ -154,7 +154,7 @@ def test_a_run_that_cannot_start_releases_the_lock(params):
 def test_a_detached_run_holds_the_lock_until_it_ends(params):
     params.update(plan=plan_of(free_port()), wait=False, meeting_timeout=300.0)
     session.perform(params, False)
-    holder = locks.holder(params["state_dir"])
+    holder = run_locks.holder(params["state_dir"])
     assert (holder.run_id, holder.pid) == ("r1", journals.read(params["state_dir"], "r1").start["pid"])
     asked = params["state_dir"], 0.0
     assert results.wait_for_host(*asked) == {"run_id": "r1", "state": "running", "holder": holder.as_dict(), "measurements": []}

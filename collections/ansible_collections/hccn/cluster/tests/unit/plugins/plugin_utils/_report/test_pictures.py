@@ -12,7 +12,7 @@ from ansible_collections.hccn.cluster.plugins.plugin_utils._history import night
 from ansible_collections.hccn.cluster.plugins.plugin_utils._history.pair_results import Endpoint
 from ansible_collections.hccn.cluster.plugins.plugin_utils._history.reader import Run, RunFile
 from ansible_collections.hccn.cluster.plugins.plugin_utils._history.summary import RunContext
-from ansible_collections.hccn.cluster.plugins.plugin_utils._report import cards, distribution, health, pictures, timeline, topology
+from ansible_collections.hccn.cluster.plugins.plugin_utils._report import cards, distribution, health, pictures, timeline, topology_picture
 from ansible_collections.hccn.cluster.plugins.plugin_utils._report.heatmaps import Expected, PairResults
 from ansible_collections.hccn.cluster.plugins.plugin_utils._report.verdicts import HostVerdict
 
@@ -56,7 +56,7 @@ def test_topology_groups_hosts_by_leaf_and_marks_npus() -> None:
     leaves = [{"kind": "device", "source": {"host": host, "device": device}, "samples": [{"lldp": {"system_name": leaf}}]}
               for host, leaf in (("n1", "L1"), ("n2", "L1"), ("n3", "L2")) for device in (0, 5)]
     rows = [verdict("n1", "slow"), verdict("n2", "good"), verdict("n3", "failed")]
-    found = topology.build(RunContext(leaves), [], rows, [LINK, SLOW])
+    found = topology_picture.build(RunContext(leaves), [], rows, [LINK, SLOW])
     assert found is not None and found.rails == [0, 5] and found.states == ["failed", "good", "slow"]
     assert [(block.leaves, [(host.name, host.npus) for host in block.hosts], block.bad) for block in found.blocks] == [
         (["L1"], [("n1", ["slow", "good"]), ("n2", ["good", "good"])], ["n1 NPU 0"]),
@@ -68,10 +68,10 @@ def test_topology_groups_hosts_by_leaf_and_marks_npus() -> None:
 def test_topology_of_rails_on_different_leaves() -> None:
     leaves = [{"kind": "device", "source": {"host": host, "device": device}, "samples": [{"lldp": {"system_name": f"L{device}"}}]}
               for host in HOSTS for device in (0, 1)]
-    found = topology.build(RunContext(leaves), [], [verdict(host, "unreachable" if host == "n2" else "good") for host in HOSTS], [])
+    found = topology_picture.build(RunContext(leaves), [], [verdict(host, "unreachable" if host == "n2" else "good") for host in HOSTS], [])
     assert found is not None and [(block.leaves, len(block.hosts)) for block in found.blocks] == [(["L0", "L1"], 3)]
     assert found.blocks[0].hosts[1].npus == ["unreachable", "unreachable"] and found.blocks[0].bad == ["n2"]
-    assert topology.build(RunContext([]), [], [verdict("n1", "good")], []) is None
+    assert topology_picture.build(RunContext([]), [], [verdict("n1", "good")], []) is None
 
 
 def run(records: list[dict[str, Any]], events: list[dict[str, Any]]) -> Run:

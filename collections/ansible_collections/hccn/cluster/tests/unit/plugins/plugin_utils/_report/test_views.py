@@ -13,7 +13,18 @@ from ansible_collections.hccn.cluster.plugins.plugin_utils._history.reader impor
 from ansible_collections.hccn.cluster.plugins.plugin_utils._history.summary import summarise
 from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.plan_record import PlanRecord, plan_record
 from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.pair_plan import make_plan
-from ansible_collections.hccn.cluster.plugins.plugin_utils._report import charts, coverage, devices, export, heatmaps, html, markdown, model, prometheus, trends
+from ansible_collections.hccn.cluster.plugins.plugin_utils._report import (
+    charts,
+    coverage,
+    device_tables,
+    export,
+    heatmaps,
+    html,
+    markdown,
+    model,
+    prometheus,
+    trends,
+)
 from ansible_collections.hccn.cluster.tests.unit.plugins.plugin_utils._history import series_of_runs as made
 
 END = {"end": True, "finished_at": "2026-11-20T11:17:33.400Z", "records": 0, "hosts": {}}
@@ -31,7 +42,7 @@ def device(host: str, number: int, status: str = "ok", **sample: Any) -> dict[st
 
 def test_npus_in_natural_order_with_their_last_state() -> None:
     failed = {**device("n2", 10, "failed"), "error": {"message": "device not ready"}, "samples": []}
-    found = devices.build([device("n10", 0, tls=False, link="up"), failed, device("n2", 9, tls=True, address="192.0.2.9"), device("n2", 9, tls=False)])
+    found = device_tables.build([device("n10", 0, tls=False, link="up"), failed, device("n2", 9, tls=True, address="192.0.2.9"), device("n2", 9, tls=False)])
     assert [(group.host, group.product, [(one.id, one.address, one.tls, one.errors) for one in group.devices]) for group in found.hosts] == [
         ("n2", "A3", [("9", "192.0.2.9", "disabled", ""), ("10", "", "", "device not ready")]), ("n10", "A3", [("0", "", "disabled", "")])]
     assert (found.count, found.hidden, found.odd) == (3, 0, 1)
@@ -52,27 +63,27 @@ def test_npus_in_natural_order_with_their_last_state() -> None:
 )
 def test_unusual_values(sample: dict[str, Any], odd: tuple[str, ...]) -> None:
     usual = [device("n1", number, tls=False, link="up", optical={"rx_power0_mw": 0.9}) for number in range(4)]
-    found = devices.build([*usual, device("n9", 0, **sample)])
+    found = device_tables.build([*usual, device("n9", 0, **sample)])
     assert found.hosts[-1].devices[0].odd == odd
 
 
 def test_growth_of_counters_during_the_run() -> None:
     looks = [device("n1", 0, counters={"roce_new_pkt_rty_num": value, "mac_rx_fcs_err_pkt_num": 3}) for value in (5, 9)]
-    shown = devices.build(looks).hosts[0].devices[0]
+    shown = device_tables.build(looks).hosts[0].devices[0]
     assert shown.counters == ["roce_new_pkt_rty_num +4", "mac_rx_fcs_err_pkt_num 3"]
-    other = devices.build([device("n1", 0, link_changes={"downs": 2}, optical={"temperature_c": 41.4, "rx_power0_mw": 0.812})]).hosts[0].devices[0]
+    other = device_tables.build([device("n1", 0, link_changes={"downs": 2}, optical={"temperature_c": 41.4, "rx_power0_mw": 0.812})]).hosts[0].devices[0]
     assert (other.link_downs, other.optics) == ("2", "41 °C, rx 0.81 mW")
 
 
 def test_of_many_npus_only_unusual_ones_are_listed() -> None:
     many = [device(f"n{number}", 0, link="down" if number == 70 else "up") for number in range(80)]
-    found = devices.build(many)
+    found = device_tables.build(many)
     assert (found.count, found.hidden, found.hidden_odd, found.odd, [group.host for group in found.hosts]) == (80, 79, 0, 1, ["n70"])
 
 
 def test_unlisted_unusual_npus_are_counted_separately() -> None:
     many = [device(f"n{number}", 0, link="down" if number < 70 else "up") for number in range(80)]
-    found = devices.build(many)
+    found = device_tables.build(many)
     assert (found.hidden, found.hidden_odd, found.odd) == (16, 6, 70)
     page = model.build(run(many))
     text = html.render(page)
@@ -85,7 +96,7 @@ def test_unlisted_unusual_npus_are_counted_separately() -> None:
 
 def test_npus_are_compared_with_most_others() -> None:
     same = [device(f"n{number}", number, tls=number == 3, link="up") for number in range(6)]
-    found = devices.build([*same, device("n9", 0, tls=False, link="up", optical={"temperature_c": 40.0})])
+    found = device_tables.build([*same, device("n9", 0, tls=False, link="up", optical={"temperature_c": 40.0})])
     assert found.common == [("link", "up")]
     assert found.differing == ["tls", "optics"]
     assert [(host, one.id, one.tls, one.odd) for host, one in found.differ] == [("n3", "3", "enabled", ("tls",)), ("n9", "0", "disabled", ())]

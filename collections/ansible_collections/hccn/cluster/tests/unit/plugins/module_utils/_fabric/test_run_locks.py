@@ -15,15 +15,15 @@ import time
 import pytest
 
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import HccnError
-from ansible_collections.hccn.cluster.plugins.module_utils._fabric import journal, locks, repair
+from ansible_collections.hccn.cluster.plugins.module_utils._fabric import journal, repair, run_locks
 from ansible_collections.hccn.cluster.plugins.module_utils._fabric.journal import Journal
-from ansible_collections.hccn.cluster.plugins.module_utils._fabric.locks import Holder, HostLock
+from ansible_collections.hccn.cluster.plugins.module_utils._fabric.run_locks import Holder, HostLock
 
 HOLDS = """
 import os, sys
 from ansible_collections.hccn.cluster.plugins.module_utils._core import guard, process
 from ansible_collections.hccn.cluster.plugins.module_utils._core.detach import detach
-from ansible_collections.hccn.cluster.plugins.module_utils._fabric.locks import HostLock
+from ansible_collections.hccn.cluster.plugins.module_utils._fabric.run_locks import HostLock
 lock = HostLock.take(sys.argv[1], "r1")
 def work(ready):
     lock.write_holder("r1")
@@ -45,7 +45,7 @@ def folder(tmp_path):
 
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch):
-    monkeypatch.setattr(locks, "TRY_SECONDS", 0.1)
+    monkeypatch.setattr(run_locks, "TRY_SECONDS", 0.1)
 
 
 def refused(folder):
@@ -55,23 +55,23 @@ def refused(folder):
 
 
 def path_of(folder):
-    return os.path.join(folder, locks.NAME)
+    return os.path.join(folder, run_locks.NAME)
 
 
 def test_a_second_run_is_refused_and_named_the_holder(folder, monkeypatch):
-    monkeypatch.setattr(locks, "_user", lambda: "ops")
-    monkeypatch.setattr(locks, "_controller", lambda: "192.0.2.7")
-    monkeypatch.setattr(locks, "utc", lambda: "2026-01-04T10:00:00.000Z")
-    assert locks.holder(folder) is None
+    monkeypatch.setattr(run_locks, "_user", lambda: "ops")
+    monkeypatch.setattr(run_locks, "_controller", lambda: "192.0.2.7")
+    monkeypatch.setattr(run_locks, "utc", lambda: "2026-01-04T10:00:00.000Z")
+    assert run_locks.holder(folder) is None
     lock = HostLock.take(folder, "r1")
-    assert locks.holder(folder) == Holder("r1", os.getpid(), "ops", "192.0.2.7", "2026-01-04T10:00:00.000Z")
+    assert run_locks.holder(folder) == Holder("r1", os.getpid(), "ops", "192.0.2.7", "2026-01-04T10:00:00.000Z")
     error = refused(folder)
     assert (error.code, error.message) == ("host_in_use", "run r1 (pid %d, user ops, from 192.0.2.7) has been at work on this host since "
                                            "2026-01-04T10:00:00.000Z, and one run measures on a host at a time" % os.getpid())
     assert error.hint == "wait for its end (check_fabric_wait_for_other_run_s), or end it with rdma_perf, state: absent and run_id: r1"
-    assert locks.taken_or_none(folder, "r2") is None
+    assert run_locks.taken_or_none(folder, "r2") is None
     lock.close()
-    assert locks.holder(folder) is None
+    assert run_locks.holder(folder) is None
     HostLock.take(folder, "r2").close()
 
 
@@ -92,7 +92,7 @@ def test_the_lock_is_released_with_its_process_despite_guard_and_child(folder, t
     pids = tmp_path / "pids"
     subprocess.run([sys.executable, "-c", HOLDS, folder, str(pids)], check=True, timeout=60, env=dict(os.environ, PYTHONPATH=os.pathsep.join(sys.path)))
     runner, guard = map(int, pids.read_text().split())
-    holder = locks.holder(folder)
+    holder = run_locks.holder(folder)
     assert holder is not None and (holder.run_id, holder.pid) == ("r1", runner), "the detached process holds the lock"
     end = time.monotonic() + 10
     while len(os.listdir("/proc/%d/fd" % guard)) > 4 and time.monotonic() < end:
@@ -100,16 +100,16 @@ def test_the_lock_is_released_with_its_process_despite_guard_and_child(folder, t
     os.kill(guard, signal.SIGSTOP)
     try:
         os.kill(runner, signal.SIGKILL)
-        while locks.holder(folder) and time.monotonic() < end:
+        while run_locks.holder(folder) and time.monotonic() < end:
             time.sleep(0.01)
-        assert locks.holder(folder) is None
+        assert run_locks.holder(folder) is None
         HostLock.take(folder, "r2").close()
     finally:
         os.kill(guard, signal.SIGCONT)
 
 
 def test_a_process_that_checks_the_lock_does_not_prevent_a_run(folder, monkeypatch):
-    monkeypatch.setattr(locks, "TRY_SECONDS", 5.0)
+    monkeypatch.setattr(run_locks, "TRY_SECONDS", 5.0)
     HostLock.take(folder, "r1").close()
     asked = os.open(path_of(folder), os.O_RDONLY)
     fcntl.flock(asked, fcntl.LOCK_SH)
@@ -145,16 +145,16 @@ def test_a_file_system_without_locks_does_not_block_runs(folder, monkeypatch):
     def unsupported(descriptor, operation):
         raise OSError(errno.ENOLCK, "No locks available")
 
-    monkeypatch.setattr(locks.fcntl, "flock", unsupported)
+    monkeypatch.setattr(run_locks.fcntl, "flock", unsupported)
     HostLock.take(folder, "r1").close()
-    assert locks.holder(folder) is None
+    assert run_locks.holder(folder) is None
 
 
 def test_a_full_disk_does_not_block_runs(folder, monkeypatch):
     def full(*_arguments):
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(locks.os, "pwrite", full)
+    monkeypatch.setattr(run_locks.os, "pwrite", full)
     lock = HostLock.take(folder, "r1")
     assert refused(folder).message.startswith("another run is at work on this host, and")
     lock.close()
@@ -165,7 +165,7 @@ def test_the_holder_has_the_user_and_the_controller(monkeypatch):
     assert Holder.this_process("r1").user == "ops"
     monkeypatch.setenv("SUDO_USER", "\x1b[2J")
     assert Holder.this_process("r1").user is None
-    code = "from ansible_collections.hccn.cluster.plugins.module_utils._fabric.locks import Holder; print(Holder.this_process('r1').controller)"
+    code = "from ansible_collections.hccn.cluster.plugins.module_utils._fabric.run_locks import Holder; print(Holder.this_process('r1').controller)"
     environment = dict(os.environ, PYTHONPATH=os.pathsep.join(sys.path), SSH_CONNECTION="192.0.2.7 50000 192.0.2.1 22")
     argv = ["sh", "-c", "env -u SSH_CONNECTION \"$@\"; true", "sh", sys.executable, "-c", code]
     assert subprocess.run(argv, env=environment, stdout=subprocess.PIPE, timeout=60, check=True, text=True).stdout == "192.0.2.7\n", "as by sudo"
@@ -209,7 +209,7 @@ def runner(folder):
 def elsewhere(monkeypatch):
     """See the runner from another PID namespace, where no process has its id."""
     monkeypatch.setattr(journal, "namespace", lambda: "pid:[1]")
-    monkeypatch.setattr(locks, "namespace", lambda: "pid:[1]")
+    monkeypatch.setattr(run_locks, "namespace", lambda: "pid:[1]")
 
 
 def test_a_run_of_another_namespace_is_alive_until_its_process_ends(folder, runner, elsewhere):
@@ -256,7 +256,7 @@ def no_locks(*given):
     ({"pid_namespace": "pid:[1]", "identity": "another boot/1"}, "failed"),
 ])
 def test_without_locks_a_run_of_another_namespace_is_not_proven_dead(folder, monkeypatch, changes, state):
-    monkeypatch.setattr(locks.fcntl, "flock", no_locks)
+    monkeypatch.setattr(run_locks.fcntl, "flock", no_locks)
     begun(folder, changes)
     assert journal.read(folder, "r1").state == state
 
@@ -264,7 +264,7 @@ def test_without_locks_a_run_of_another_namespace_is_not_proven_dead(folder, mon
 def test_a_lock_that_cannot_be_checked_counts_as_held(folder, monkeypatch):
     begun(folder, {"pid_namespace": "pid:[1]"})
     assert journal.read(folder, "r1").state == "failed"
-    monkeypatch.setattr(locks.fcntl, "flock", no_locks)
+    monkeypatch.setattr(run_locks.fcntl, "flock", no_locks)
     assert journal.read(folder, "r1").state == "running"
 
 
