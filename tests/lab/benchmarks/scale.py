@@ -37,7 +37,7 @@ COUNTS = [int(number) for number in os.environ.get("HCCN_SCALE_HOSTS", "64,256,1
 FORKS = [int(number) for number in os.environ.get("HCCN_SCALE_FORKS", "4,16,64").split(",")]
 LAB = int(os.environ.get("HCCN_SCALE_LAB", "256"))
 USUAL_FORKS, FORKS_HOSTS = 16, min(256, max(COUNTS))
-PLAYBOOKS = ("bring_up", "rank_table", "check_fabric")
+PLAYBOOKS = ("bring_up", "rank_table", "check_reachability", "check_fabric")
 IDLE = "idle"
 """A play whose tasks do nothing. Its cost per host is Ansible's, which grows with the number of hosts."""
 MOST_GROWTH = 1.3

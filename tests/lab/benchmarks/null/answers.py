@@ -11,12 +11,13 @@ from typing import Any
 from ansible_collections.hccn.cluster.plugins.module_utils._core.record import record, utc
 from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.plan_forms import rounds_of
 from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.pair_plan import make_plan
+from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.ping_plan import ping_plan
 from tests.lab.benchmarks.null.connection.canned import answer_name
 from tests.lib.hosts import node, tools
 from tests.lib.module import call_module
 
 DEVICES = 8
-TOPICS: list[list[str]] = [[], ["address", "super_pod"], ["address", "link", "processes", "speed", "optical", "counters", "link_changes"],
+TOPICS: list[list[str]] = [[], ["address", "link"], ["address", "super_pod"], ["address", "link", "processes", "speed", "optical", "counters", "link_changes"],
                           ["address", "gateway", "netdetect", "tls", "link", "health", "mtu", "speed", "versions", "network_version", "dscp_to_tc", "pfc",
                            "lldp", "optical", "counters", "link_changes"]]
 """The topics that the playbooks read from the devices."""
@@ -57,21 +58,34 @@ def write(folder: Path, count: int) -> None:
               "file": {"changed": False}, "nothing": {"changed": False}}
     for module, answer in shared.items():
         (folder / f"{module}.json").write_text(json.dumps({key: value for key, value in answer.items() if key not in ("ansible_facts", "invocation")}))
-    measured = _measured(count)
+    measured, pinged = _measured(count), _pinged(count)
     for number, name in enumerate(names(count)):
         (folder / name).mkdir()
         for kind, answer in probed.items():
             own = json.dumps({**answer, "machine": f"{number:016x}"}).replace(NETWORK, network(number)).replace(SERIAL, f"SIM{number}X")
             (folder / name / f"{kind}.json").write_text(own)
         (folder / name / "rdma_perf_info.json").write_text(json.dumps(_over(measured[name], count)))
+        (folder / name / "device_ping.json").write_text(json.dumps({"changed": False, "commands": [], "measurements": pinged[name]}))
+
+
+def _hosts(count: int) -> list[dict[str, Any]]:
+    """Return the hosts as the filters for plans take them."""
+    return [{"host": name, "control_address": name, "control_port": 1,
+             "devices": [{"id": device, "address": f"{network(number)}1{device}"} for device in range(DEVICES)]} for number, name in enumerate(names(count))]
+
+
+def _pinged(count: int) -> Mapping[str, list[dict[str, Any]]]:
+    """Return the records of the pings of check_reachability by host."""
+    return {host: [record("ping", f"r/ping/{one['device']}/{one['address']}", source={"device": one["device"]}, started_at=utc(), duration_s=0.1,
+                          target={"address": one["address"], "host": one["host"], "device": one["target_device"]},
+                          samples=[{"sent": 3, "received": 3, "loss_percent": 0.0, "latency_us": {"min": 34.0, "avg": 48.0, "max": 70.0}}])
+                   for one in targets] for host, targets in ping_plan(_hosts(count))["targets"].items()}
 
 
 def _measured(count: int) -> Mapping[str, list[dict[str, Any]]]:
     """Return the records of the plan quick by host, the initiator of each record."""
-    hosts = [{"host": name, "control_address": name, "control_port": 1,
-              "devices": [{"id": device, "address": f"{network(number)}1{device}"} for device in range(DEVICES)]} for number, name in enumerate(names(count))]
     found: dict[str, list[dict[str, Any]]] = {name: [] for name in names(count)}
-    for pairs in rounds_of(make_plan(hosts, "quick", compact=True)):
+    for pairs in rounds_of(make_plan(_hosts(count), "quick", compact=True)):
         for pair in pairs:
             source, target = pair["source"], pair["target"]
             command = ["hccn_tool", "-i", str(source["device"]), "-roce_test", "ib_send_bw", "-s", "65536", "-n", "5000", "address", target["address"]]
