@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import InputError
 from ansible_collections.hccn.cluster.plugins.module_utils._device import conf, conf_check, declare
-from ansible_collections.hccn.cluster.plugins.module_utils._device.conf_replay import Host
+from ansible_collections.hccn.cluster.plugins.module_utils._device.conf_replay import RecoveryHost
 from tests.simulator.hccn_sim.node import Node
 from tests.simulator.hccn_sim.state import assignments
 from tests.simulator.hccn_sim.tool import main
@@ -111,5 +111,5 @@ def test_errors_are_found_exactly_when_a_boot_fails(text: str, operations: list)
         after = text_of(folder / "used")
         booted = host(folder / "booted", after.encode("utf-8", "surrogateescape"))
         failed = call(booted, "-a -cfg recovery") != 0
-        errors = [problem for problem in conf_check.check(after, DEVICES, Host("A2")) if problem.severity == "error"]
+        errors = [problem for problem in conf_check.check(after, DEVICES, RecoveryHost("A2")) if problem.severity == "error"]
         assert bool(errors) == failed, (after, errors)

@@ -13,11 +13,11 @@ UNKNOWN_KEYS = {"foo", "tls", "udp_port", "vlan", "pfc_storm_watchdog_enable"}
 """Keys of no meaning in the recordings. An unknown key alone is no problem, since hccn_tool may know more keys than we do."""
 
 
-def host(run: dict[str, Any]) -> conf_replay.Host:
+def host(run: dict[str, Any]) -> conf_replay.RecoveryHost:
     """Return the product of a run, and whether it was in a super pod. A board of the type A+X does not write optical settings, as an A3 does not."""
     if run["form"] == "A2":
-        return conf_replay.Host("A2")
-    return conf_replay.Host("A3", run["form"] == "A3") if run["form"].startswith("A3") else conf_replay.Host("A2-AX")
+        return conf_replay.RecoveryHost("A2")
+    return conf_replay.RecoveryHost("A3", run["form"] == "A3") if run["form"].startswith("A3") else conf_replay.RecoveryHost("A2-AX")
 
 
 def device_decides(run: dict[str, Any]) -> bool:

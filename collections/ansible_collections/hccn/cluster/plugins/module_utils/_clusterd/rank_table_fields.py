@@ -44,7 +44,7 @@ def _without_empty(fields: Mapping[str, Any], *names: str) -> Dict[str, Any]:
     return {key: value for key, value in fields.items() if value or key not in names}
 
 
-class Server(NamedTuple):
+class TableServer(NamedTuple):
     """``devices`` are the fields of the devices as ClusterD writes them."""
 
     server_id: str
@@ -71,7 +71,7 @@ class Table(NamedTuple):
     status: str
     version: str
     server_count: str
-    servers: List[Server]
+    servers: List[TableServer]
     super_pods: List[SuperPod]
 
     def group(self, group_id: str, deploy_server: str, with_host_ip: bool) -> Dict[str, Any]:
@@ -91,9 +91,9 @@ def _device(device: Mapping[str, Any], place: int, where: str) -> Dict[str, str]
                            "rank_id": _text(device, "rank_id", where)}, "super_device_id")
 
 
-def _server(server: Mapping[str, Any], where: str) -> Server:
+def _server(server: Mapping[str, Any], where: str) -> TableServer:
     devices = [_device(device, place, "%sdevice[%d]." % (where, place)) for place, device in enumerate(_objects(server, "device", where))]
-    return Server(_text(server, "server_id", where), _text(server, "host_ip", where), _text(server, "container_ip", where),
+    return TableServer(_text(server, "server_id", where), _text(server, "host_ip", where), _text(server, "container_ip", where),
                   _text(server, "hardware_type", where), devices)
 
 

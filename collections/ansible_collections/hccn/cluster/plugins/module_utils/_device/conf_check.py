@@ -11,7 +11,7 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 from .._core.numbers import is_integer
 from .._core.problems import Problem
 from . import conf, conf_replay, conf_rules, conf_warnings
-from .conf_replay import UNKNOWN, Failure, Host
+from .conf_replay import UNKNOWN, RecoveryFailure, RecoveryHost
 from .network_config import network_of
 from .network_items import AUTO_PORT, ITEMS
 
@@ -28,7 +28,7 @@ _HINTS = {
 }
 
 
-def _kind(failure: Failure) -> Tuple[str, str]:
+def _kind(failure: RecoveryFailure) -> Tuple[str, str]:
     """Return the rule that a failure breaks, and its message."""
     message = "%s_%d: %s" % (failure.key, failure.device, failure.message) if failure.key else failure.message
     if failure.rule == "final_newline":
@@ -48,13 +48,13 @@ def _kind(failure: Failure) -> Tuple[str, str]:
     return "invalid_value", message
 
 
-def _error(failure: Failure) -> Problem:
+def _error(failure: RecoveryFailure) -> Problem:
     rule, message = _kind(failure)
     return Problem(rule, "error", message, device=failure.device, where="line %d" % failure.line if failure.line else WHOLE_FILE,
                    hint=_HINTS.get(rule, _FAILS))
 
 
-def check(text: str, present: Optional[Sequence[int]] = None, host: Host = UNKNOWN) -> List[Problem]:
+def check(text: str, present: Optional[Sequence[int]] = None, host: RecoveryHost = UNKNOWN) -> List[Problem]:
     """Return all problems of a file: errors in the order of the recoveries, then warnings. ``present``: the devices of the host, None if unknown.
 
     The errors are those of a boot, which recovers all devices in the order of their ids.
@@ -112,7 +112,7 @@ def _identity(problem: Problem) -> Tuple[str, Optional[int], str]:
 
 
 def pending(problems: Sequence[Problem], text: str, config: Sequence[Mapping[str, Any]], present: Optional[Sequence[int]] = None,
-            host: Host = UNKNOWN) -> List[Problem]:
+            host: RecoveryHost = UNKNOWN) -> List[Problem]:
     """Return those of the ``problems`` of ``text`` that device_network with ``config`` will solve."""
     if not problems or not config:
         return []

@@ -20,7 +20,7 @@ DIES = 2
 XSFP_DEFAULTS = (("xsfp_reset_max_times", "0"), ("xsfp_reset_wait_times", "7"))
 
 
-class Failure(NamedTuple):
+class RecoveryFailure(NamedTuple):
     """A part of the recovery of a device that fails, and the line that it fails on; without a line the whole file is the cause."""
 
     device: int
@@ -38,20 +38,20 @@ class _Failed(Exception):
         self.found = (message, key, value, piece.number if piece else 0, rule or (piece.glued if piece else ""))
 
 
-class Host(NamedTuple):
+class RecoveryHost(NamedTuple):
     """What is known about the host: the product, and whether it is in a super pod. An unknown product is treated as A2."""
 
     product: Optional[str] = None
     super_pod: Optional[bool] = None
 
 
-UNKNOWN = Host()
+UNKNOWN = RecoveryHost()
 
 
 class _Recovery:
     """The recovery of one device. ``addresses`` are those that recovery already set on other devices."""
 
-    def __init__(self, text: ConfText, device: int, host: Host, addresses: Dict[int, str]) -> None:
+    def __init__(self, text: ConfText, device: int, host: RecoveryHost, addresses: Dict[int, str]) -> None:
         self.text, self.device, self.host, self.addresses = text, device, host, addresses
 
     def has(self, key: str) -> bool:
@@ -297,7 +297,7 @@ IPV6: Tuple[Part, ...] = (
 )
 
 
-def _attempt(recovery: _Recovery, part: Part) -> Optional[Failure]:
+def _attempt(recovery: _Recovery, part: Part) -> Optional[RecoveryFailure]:
     item, run = part
     error: Optional[_Failed] = None
     for _attempt_number in range(ATTEMPTS):
@@ -309,20 +309,20 @@ def _attempt(recovery: _Recovery, part: Part) -> Optional[Failure]:
     if error is None:
         return None
     message, key, value, line, rule = error.found
-    return Failure(recovery.device, item, message, key, value, line, rule)
+    return RecoveryFailure(recovery.device, item, message, key, value, line, rule)
 
 
 def _parts(product: Optional[str]) -> Iterator[Part]:
     return (part for part in COMMON if part[0] != "xsfp_reset" or product in (None, "A2"))
 
 
-def replay(text: str, devices: Sequence[int], host: Host = UNKNOWN) -> Tuple[List[Failure], str]:
+def replay(text: str, devices: Sequence[int], host: RecoveryHost = UNKNOWN) -> Tuple[List[RecoveryFailure], str]:
     """Return the parts that fail in the recovery of these devices, in this order, and the text that it leaves.
 
     Each recovery starts from the text that the one before it left.
     """
     read, addresses = ConfText(text), {}  # type: Tuple[ConfText, Dict[int, str]]
-    found: List[Optional[Failure]] = []
+    found: List[Optional[RecoveryFailure]] = []
     for device in devices:
         recovery = _Recovery(read, device, host, addresses)
         found += [_attempt(recovery, part) for part in _parts(host.product)]

@@ -15,7 +15,7 @@ from .._core.words import beginning
 from . import conf, conf_rules, conf_values
 from .c_numbers import ipv4, signed
 from .conf import MAX_LINE, MIN_LINE, REPEATABLE_KEYS, Setting, lines_of
-from .conf_replay import DIES, XSFP_DEFAULTS, Host
+from .conf_replay import DIES, XSFP_DEFAULTS, RecoveryHost
 from .reserved import network_containing, reserved_networks
 
 _BLANK_BEFORE_EQUALS = re.compile(r"^([^=#\s]+_\d+)\s+=")
@@ -163,7 +163,7 @@ def _outside_network(found: Sequence[Setting], keys: Dict[Tuple[int, str], Setti
                            "recovery removes this line")
 
 
-def _addresses(keys: Dict[Tuple[int, str], Setting], host: Host) -> Iterator[Problem]:
+def _addresses(keys: Dict[Tuple[int, str], Setting], host: RecoveryHost) -> Iterator[Problem]:
     holders: Dict[str, Setting] = {}
     _certain, possible = reserved_networks(host.product, host.super_pod)
     for (device, key), setting in sorted(keys.items(), key=lambda item: item[1].line):
@@ -188,7 +188,7 @@ def _absent_devices(found: Sequence[Setting], present: Sequence[int]) -> Iterato
         yield _warning("absent_device", "settings for device %d, which this host does not have" % device, first[device])
 
 
-def of_settings(found: Sequence[Setting], host: Host, present: Optional[Sequence[int]]) -> Iterator[Problem]:
+def of_settings(found: Sequence[Setting], host: RecoveryHost, present: Optional[Sequence[int]]) -> Iterator[Problem]:
     """Yield the warnings about settings, by rule and then by line."""
     keys: Dict[Tuple[int, str], Setting] = {}
     for setting in found:

@@ -12,7 +12,7 @@ from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Seq
 from .._core.errors import HccnError, InputError
 from .._core.problems import Problem, as_dicts
 from . import conf, conf_check, conf_file, conf_rules, device_session, host, recover, reserved, saved_state
-from .conf_replay import Host
+from .conf_replay import RecoveryHost
 from .device_errors import failed, sentence
 from .host import MAX_DEVICE_ID, expand
 from .npu_smi import NpuSmi
@@ -88,15 +88,15 @@ def _devices(params: Mapping[str, Any], npu_smi: NpuSmi) -> _Seen:
     return _Seen(expand(params["devices"], present or ()), present, found)
 
 
-def _host(seen: _Seen, npu_smi: NpuSmi, text: str) -> Host:
+def _host(seen: _Seen, npu_smi: NpuSmi, text: str) -> RecoveryHost:
     """Return what decides about addresses. Whether an A3 host is in a super pod only matters for addresses of 192.0.0.0/8, so it is only asked then."""
     product = None if seen.found is None else seen.found.product
     if product != "A3" or seen.found is None or not seen.found.chips or "address_" not in text or "=192." not in text:
-        return Host(product)
+        return RecoveryHost(product)
     try:
-        return Host(product, reserved.is_in_super_pod(npu_smi.super_pod(seen.found.chips[0]).server_index))
+        return RecoveryHost(product, reserved.is_in_super_pod(npu_smi.super_pod(seen.found.chips[0]).server_index))
     except HccnError:
-        return Host(product)
+        return RecoveryHost(product)
 
 
 def _session(params: Mapping[str, Any]) -> device_session.Session:

@@ -21,7 +21,7 @@ _GROUP = re.compile(r"{(\w+)}")
 _OPTIONAL = re.compile(r"\[([^\[\]]*)\]")
 
 
-class Step(NamedTuple):
+class NextStep(NamedTuple):
     """The next step of a finding: words, followed by a command to copy, which may be empty. ``translated``: the words are in the language."""
 
     words: str
@@ -71,17 +71,17 @@ def component(name: str, language: str) -> str:
     return name if language == "en" else _matched(name, texts_findings.COMPONENTS) or name
 
 
-def step(text: str, language: str) -> Step:
+def step(text: str, language: str) -> NextStep:
     """Return a next step with its command separated."""
     found = None if language == "en" else _matched(text, texts_findings.STEPS)
     if found is not None:
-        return Step(found, "")
+        return NextStep(found, "")
     match = _COMMAND.search(text)
     words, command = (text[:match.start()], match[0]) if match else (text, "")
     if language == "en" or not words:
-        return Step(words.strip(), command)
+        return NextStep(words.strip(), command)
     introduced = _matched(words, texts_findings.INTRODUCTIONS)
-    return Step(words.strip() if introduced is None else introduced, command, introduced is not None)
+    return NextStep(words.strip() if introduced is None else introduced, command, introduced is not None)
 
 
 def _matched(text: str, table: Sequence[tuple[str, str]]) -> str | None:

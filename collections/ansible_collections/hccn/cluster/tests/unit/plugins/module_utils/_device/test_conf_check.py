@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ansible_collections.hccn.cluster.plugins.module_utils._device import conf_check
-from ansible_collections.hccn.cluster.plugins.module_utils._device.conf_replay import Host
+from ansible_collections.hccn.cluster.plugins.module_utils._device.conf_replay import RecoveryHost
 
 FILE = "address_0=10.79.0.2\nnetmask_0=255.255.0.0\ngateway_0=10.99.0.1\n"
 SAME = {"id": 0, "address": "10.79.0.2", "netmask": "255.255.0.0"}
@@ -66,7 +66,7 @@ def test_line_on_which_recovery_fails_is_an_error(line):
 
 @pytest.mark.parametrize("address", ["192.168.1.5", "192.168.2.200", "0.0.0.0", "255.255.255.255"])
 def test_address_that_recovery_always_refuses_is_an_error(address):
-    (problem,) = conf_check.check(ADDRESS.replace("10.0.0.10", address), host=Host("A2"))
+    (problem,) = conf_check.check(ADDRESS.replace("10.0.0.10", address), host=RecoveryHost("A2"))
     assert (problem.severity, problem.where) == ("error", "line 1")
 
 
@@ -74,7 +74,7 @@ def test_address_that_recovery_always_refuses_is_an_error(address):
     ("192.50.1.10", True, ("reserved_network", "error")), ("192.50.1.10", None, ("reserved_network", "warning")), ("192.50.1.10", False, None),
     ("192.168.7.1", False, ("reserved_network", "error")), ("192.168.8.1", False, None)])
 def test_reserved_addresses_of_an_a3_host(address, super_pod, expected):
-    found = [(problem.rule, problem.severity) for problem in conf_check.check(ADDRESS.replace("10.0.0.10", address), host=Host("A3", super_pod))]
+    found = [(problem.rule, problem.severity) for problem in conf_check.check(ADDRESS.replace("10.0.0.10", address), host=RecoveryHost("A3", super_pod))]
     assert found == ([] if expected is None else [expected])
 
 
@@ -96,8 +96,10 @@ def test_gateway_outside_its_network_is_sent_at_boot():
 
 def test_dies_of_an_a3_npu_with_one_address():
     text = ADDRESS + ADDRESS.replace("_0", "_1")
-    assert [(problem.rule, problem.severity, problem.device) for problem in conf_check.check(text, host=Host("A3"))] == [("duplicate_address", "error", 1)]
-    assert [(problem.rule, problem.severity, problem.device) for problem in conf_check.check(text, host=Host("A2"))] == [("duplicate_address", "warning", 1)]
+    (problem,) = conf_check.check(text, host=RecoveryHost("A3"))
+    assert (problem.rule, problem.severity, problem.device) == ("duplicate_address", "error", 1)
+    (problem,) = conf_check.check(text, host=RecoveryHost("A2"))
+    assert (problem.rule, problem.severity, problem.device) == ("duplicate_address", "warning", 1)
 
 
 @pytest.mark.parametrize("bytes_left, rules", [(0, ["too_large"]), (60, [])])
@@ -106,8 +108,8 @@ def test_file_that_the_tool_cannot_write(bytes_left, rules):
     text = "# " + "x" * 300 + "\n"
     text = text * (1023999 // len(text))
     text += "#" * (1023999 - len(text) - bytes_left - 1) + "\n"
-    assert [problem.rule for problem in conf_check.check(text, [0], Host("A2"))] == rules
-    assert conf_check.check(text, [0], Host("A3")) == []
+    assert [problem.rule for problem in conf_check.check(text, [0], RecoveryHost("A2"))] == rules
+    assert conf_check.check(text, [0], RecoveryHost("A3")) == []
 
 
 def test_mtu_too_low_for_the_ipv6_address():
