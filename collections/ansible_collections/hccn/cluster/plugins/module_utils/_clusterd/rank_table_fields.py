@@ -94,7 +94,7 @@ def _device(device: Mapping[str, Any], place: int, where: str) -> Dict[str, str]
 def _server(server: Mapping[str, Any], where: str) -> TableServer:
     devices = [_device(device, place, "%sdevice[%d]." % (where, place)) for place, device in enumerate(_objects(server, "device", where))]
     return TableServer(_text(server, "server_id", where), _text(server, "host_ip", where), _text(server, "container_ip", where),
-                  _text(server, "hardware_type", where), devices)
+                       _text(server, "hardware_type", where), devices)
 
 
 def _super_pod(pod: Mapping[str, Any], where: str) -> SuperPod:
