@@ -70,7 +70,9 @@ def _slow_once(classification: Classification, links: Sequence[Link]) -> list[st
         return []
     shown = "; ".join(classification.described(*link, SLOW) for link in links[:SHOWN]) + ("; ..." if len(links) > SHOWN else "")
     pairs = "a pair was" if len(links) == 1 else f"{len(links)} pairs were"
-    return [f"{pairs} slow once and good when measured again as before, so no component is blamed: {shown}"]
+    untested = sum(len(classification.cells(*link)) < 2 for link in links)
+    again = "and good when measured again as before" if not untested else f"and good when measured again as before ({untested} of them were not)"
+    return [f"{pairs} slow once {again}, so no component is blamed: {shown}"]
 
 
 def _drops_of_npu_and_pair(normal: Normal, gate: Gates, samples: int) -> dict[str, float]:

@@ -14,7 +14,7 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from math import sqrt
+from math import log, sqrt
 from statistics import NormalDist, median
 
 RISK = 0.001
@@ -30,6 +30,9 @@ SPREAD_OF_FEW = 0.025
 LARGEST_STEP = 0.01
 """Largest relative step between values that are rounded to three digits."""
 
+TAIL_SHARES, LEAST_OF_TAIL, LARGEST_TAIL = (0.5, 0.75, 0.9, 0.97), 8, 0.015
+"""Quantiles of the low values to which a tail is fitted, least number of values in it, and its largest relative scale."""
+
 UPPER, TOP = 0.8, 0.95
 """The quantiles from which position and width of the better part are estimated."""
 
@@ -41,11 +44,13 @@ _MAD = 1.4826
 
 @dataclass(frozen=True)
 class Normal:
-    """A normal value: ``reference`` in the unit of the values, the relative standard deviation ``spread`` of one value, and the ``count`` of values used."""
+    """A normal value: ``reference`` in the unit of the values, the relative standard deviation ``spread`` of one value, and the ``count`` of values used.
+    ``tail``: relative scale of the exponential tail of low values of sound pairs; see tail_of()."""
 
     reference: float
     spread: float
     count: int
+    tail: float = 0.0
 
     @property
     def safe_spread(self) -> float:
@@ -56,12 +61,22 @@ class Normal:
 @dataclass(frozen=True)
 class Gates:
     """Relative drops. Up to ``good``, a value proves its NPUs good. Above ``bad``, it counts against them, and two such values name an NPU. Above
-    ``certain``, one value is enough. ``chance``: the probability that a healthy value is beyond ``bad``."""
+    ``certain``, one value is enough. ``chance``: the probability that a healthy value is beyond ``bad``. ``noise``: the drop that noise alone explains."""
 
     good: float
     bad: float
     certain: float
     chance: float
+    noise: float = 0.0
+
+    def limits(self, reference: float, floor: float) -> tuple[float, float, float]:
+        """Return the values below which a measurement does not prove its NPUs good, is bad, and is bad without doubt.
+
+        ``floor`` is an absolute limit. Where the normal value is above it, a measurement is below the floor only if noise does not explain it.
+        """
+        within = [reference * (1 - drop) for drop in (self.good, self.noise, max(self.noise, self.certain))] if reference >= floor else [floor] * 3
+        return (max(reference * (1 - self.good), min(floor, within[0])), max(reference * (1 - self.bad), min(floor, within[1])),
+                max(reference * (1 - self.certain), min(floor, within[2])))
 
 
 def normal(values: Sequence[float]) -> Normal:
@@ -82,9 +97,23 @@ def gates(found: Normal, relative_floor: float, npus: int, cells: int) -> Gates:
     """Return the gates for a run in which ``npus`` could be named by chance by two values, and ``cells`` by one."""
     twice = -_NORMAL.inv_cdf(sqrt(RISK / max(npus, 2)))
     once = -_NORMAL.inv_cdf(RISK / max(cells, 2))
-    least = 1 - relative_floor
-    bad = max(twice * found.safe_spread, least)
-    return Gates(bad / 2, bad, max(once * found.safe_spread, bad), max(tail(bad / found.safe_spread), 1e-12))
+    noise = max(twice * found.safe_spread, -log(sqrt(RISK / max(npus, 2))) * found.tail)
+    bad = max(noise, 1 - relative_floor)
+    certain = max(once * found.safe_spread, -log(RISK / max(cells, 2)) * found.tail, bad)
+    return Gates(bad / 2, bad, certain, max(tail(bad / found.safe_spread), 1e-12), noise)
+
+
+def tail_of(drops: Sequence[float]) -> float:
+    """Return the scale of the tail of relative drops of sound pairs, 0 for too few of them and for a cluster of bad ones.
+
+    Some values have a ceiling, such as the line rate, and a tail below it, so that the spread around the normal value is too small. The smallest scale that
+    fits a part of the tail counts, since bad pairs among them only make it longer.
+    """
+    ordered = sorted(drops)
+    low = [drop for drop in ordered if drop > LEAST_SPREAD / 5]
+    if len(ordered) < FEW or len(low) < LEAST_OF_TAIL or low[len(low) // 4] > low[3 * len(low) // 4] / 2:
+        return 0.0
+    return min(LARGEST_TAIL, *(low[int(share * len(low))] / -log(1 - share) for share in TAIL_SHARES))
 
 
 def tail(sigmas: float) -> float:
