@@ -32,7 +32,7 @@ def check(cluster: Cluster, folder: Path, **options: Any) -> tuple[list[str], st
 def rows(report: str) -> list[list[str]]:
     """Return the cells of all rows of all tables."""
     found = []
-    for row in re.findall(r"<tr>(.*?)</tr>", re.sub(r'<span lang="zh[^>]*>.*?</span>', "", report), re.DOTALL):
+    for row in re.findall(r"<tr>(.*?)</tr>", re.sub(r'<(\w+) lang="?zh[^>]*>.*?</\1>', "", report), re.DOTALL):
         cells = re.findall(r"<td[^>]*>(.*?)(?=<td|$)", row, re.DOTALL)
         found.append([" ".join(html.unescape(re.sub(r"<[^>]+>", " ", cell)).split()) for cell in cells])
     return found
