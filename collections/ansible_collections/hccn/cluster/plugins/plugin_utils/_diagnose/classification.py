@@ -13,12 +13,13 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import combinations
+from math import log
 from statistics import median
 from typing import NamedTuple
 
 from ...module_utils._core.samples import GBIT
 from .measurement_table import BUSY_CODES, INFERRED_CODES, Cell, Row, Table
-from .noise import FEW, LEAST_SPREAD, Gates, Normal, gates, tail_of
+from .noise import FEW, LEAST_SPREAD, Gates, Normal, drop_of, gates, tail_of
 from .strata import Strata, Stratum
 
 MOST_REPEATS, LEAST_REPEATS, MEDIAN_OF_REPEATS = 4, 3, 0.954
@@ -147,24 +148,24 @@ class Classification:
 
     def _with_noise(self, stratum: Stratum, found: Normal) -> Normal:
         """Return a normal value with the tail of low values between NPUs that reach it elsewhere; of few values, with the spread of repeated ones."""
-        cells = list(self.strata.cells_of(stratum))
+        cells = [cell for cell in self.strata.cells_of(stratum) if cell[2]]
         cells = cells[::max(1, len(cells) // MOST_OF_TAIL)]
         if found.count < FEW:
             repeats: dict[tuple[int, int], list[float]] = {}
             for source, target, worth in cells:
                 repeats.setdefault((min(source, target), max(source, target)), []).append(worth)
-            changes = [abs(one - other) / max(one, other) for values in repeats.values() for one, other in combinations(values[:MOST_REPEATS], 2)]
-            return replace(found, spread=max(found.spread, median(changes) / MEDIAN_OF_REPEATS)) if len(changes) >= LEAST_REPEATS else found
+            changes = [abs(log(one / other)) for values in repeats.values() for one, other in combinations(values[:MOST_REPEATS], 2)]
+            return found.pooled(median(changes) / MEDIAN_OF_REPEATS, len(changes)) if len(changes) >= LEAST_REPEATS else found
         best: dict[int, list[float]] = {}
         for source, target, worth in cells:
             for npu in (source, target):
                 known = best.setdefault(npu, [0.0, 0.0])
                 if worth > known[1]:
                     known[:] = sorted((known[0], known[1], worth))[1:]
-        sound = found.reference * (1 - max(2 * found.spread, NEARLY))
-        drops = [1 - worth / found.reference for source, target, worth in cells
+        sound = found.reference * (1 - max(drop_of(2 * found.spread), NEARLY))
+        drops = [log(found.reference / worth) for source, target, worth in cells
                  if all(best[npu][worth == best[npu][1]] >= sound or best[npu][0] >= sound for npu in (source, target))]
-        low = [npu for source, target, worth in cells if worth < found.reference * (1 - LOW * found.spread) for npu in (source, target)]
+        low = [npu for source, target, worth in cells if worth < found.reference * (1 - drop_of(LOW * found.spread)) for npu in (source, target)]
         most = max(Counter(low).values(), default=0)
         return replace(found, tail=tail_of(drops)) if len(low) > 2 and most <= max(2, DIFFUSE * len(low)) else found
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from math import ceil, exp
+from math import ceil, exp, log1p
 from statistics import median
 from typing import Any
 
@@ -76,7 +76,7 @@ def _slow_once(classification: Classification, links: Sequence[Link]) -> list[st
 
 
 def _drops_of_npu_and_pair(normal: Normal, gate: Gates, samples: int) -> dict[str, float]:
-    return {NPU: _drop_of_npu(normal, gate, samples), PAIR: _smallest(normal, gate, lambda drop: tail((drop - gate.certain) / normal.spread))}
+    return {NPU: _drop_of_npu(normal, gate, samples), PAIR: _smallest(normal, gate, lambda drop: _kept(drop, gate.certain, normal))}
 
 
 def _drop_of_npu(normal: Normal, gate: Gates, samples: int) -> float:
@@ -85,10 +85,10 @@ def _drop_of_npu(normal: Normal, gate: Gates, samples: int) -> float:
 
     def missed(drop: float) -> float:
         if samples > 1:
-            unnamed = _at_least(samples - bad + 1, samples, tail((drop - gate.bad) / normal.spread))
+            unnamed = _at_least(samples - bad + 1, samples, _kept(drop, gate.bad, normal))
         else:
-            unnamed = tail((drop - gate.certain) / normal.spread)
-        return max(2 * unnamed, 2 * _at_least(clearing, samples, tail((drop - gate.good) / normal.spread)))
+            unnamed = _kept(drop, gate.certain, normal)
+        return max(2 * unnamed, 2 * _at_least(clearing, samples, _kept(drop, gate.good, normal)))
 
     return _smallest(normal, gate, missed)
 
@@ -96,12 +96,17 @@ def _drop_of_npu(normal: Normal, gate: Gates, samples: int) -> float:
 def _drop_of_path(normal: Normal, gate: Gates, cells: int) -> float:
     """A bad path is missed unless nearly all of its cells are bad."""
     least = cells - ceil(MOST * cells) + 1
-    return _smallest(normal, gate, lambda drop: _at_least(least, cells, tail((drop - gate.bad) / normal.spread)))
+    return _smallest(normal, gate, lambda drop: _at_least(least, cells, _kept(drop, gate.bad, normal)))
+
+
+def _kept(drop: float, bound: float, normal: Normal) -> float:
+    """Return the probability that a value that lost the share ``drop`` is not below the gate ``bound``."""
+    return tail((log1p(-bound) - log1p(-drop)) / normal.spread)
 
 
 def _smallest(normal: Normal, gate: Gates, missed: Callable[[float], float]) -> float:
     """Return the smallest drop that is missed with a probability of at most MISS."""
-    low, high = gate.good, gate.certain + 5 * normal.spread
+    low, high = gate.good, 1 - (1 - gate.certain) * exp(-5 * normal.spread)
     for _step in range(40):
         drop = (low + high) / 2
         low, high = (drop, high) if missed(drop) > MISS else (low, drop)

@@ -6,15 +6,18 @@
 The reference is the median of the better part of the values: bad components only take bandwidth away, and if a quarter of the hosts is bad, half of the
 pairs are, so the median of all values would be that of a bad pair. The spread is the MAD of that part, or the distance of the values above the reference
 if it is larger. A gate is the larger of a share and a multiple of the spread.
+
+Values vary by factors, so spreads and multiples of them are natural logarithms. On the scale of the values, a few times a large spread would be more than the
+whole value, and nothing could be slow.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
-from math import log, sqrt
+from math import expm1, log, sqrt
 from statistics import NormalDist, median
 
 RISK = 0.001
@@ -26,6 +29,9 @@ LEAST_SPREAD = 0.005
 FEW = 40
 SPREAD_OF_FEW = 0.025
 """Fewer than FEW values are not enough to estimate the spread from the upper ones."""
+
+LEAST_FLOOR = 1e-6
+"""A smaller relative floor is none."""
 
 LARGEST_STEP = 0.01
 """Largest relative step between values that are rounded to three digits."""
@@ -44,8 +50,8 @@ _MAD = 1.4826
 
 @dataclass(frozen=True)
 class Normal:
-    """A normal value: ``reference`` in the unit of the values, the relative standard deviation ``spread`` of one value, and the ``count`` of values used.
-    ``tail``: relative scale of the exponential tail of low values of sound pairs; see tail_of()."""
+    """A normal value: ``reference`` in the unit of the values, the standard deviation ``spread`` of the logarithm of one value, and the ``count`` of values
+    used. ``tail``: scale of the exponential tail of the logarithms of low values of sound pairs; see tail_of()."""
 
     reference: float
     spread: float
@@ -56,6 +62,11 @@ class Normal:
     def safe_spread(self) -> float:
         """An upper bound of the spread: the MAD of a few values is often too small."""
         return self.spread * (1 + 2 / sqrt(0.74 * self.count))
+
+    def pooled(self, spread: float, count: int) -> Normal:
+        """Return the normal value with the spread that results from this one and another estimate of it from ``count`` values."""
+        total = self.count + count
+        return replace(self, spread=max(LEAST_SPREAD, sqrt((self.count * self.spread ** 2 + count * spread ** 2) / total)), count=total)
 
 
 @dataclass(frozen=True)
@@ -82,15 +93,17 @@ class Gates:
 def normal(values: Sequence[float]) -> Normal:
     """Return the normal value of at least one value, where more is better. Up to about two thirds of the values may be low."""
     ordered = _unrounded(sorted(values))
+    logs = [log(value) for value in ordered]
     count = len(ordered)
-    upper, top = (ordered[min(count - 1, int(share * count))] for share in (UPPER, TOP))
-    width = max((top - upper) / (_TOP_Z - _UPPER_Z), LEAST_SPREAD * upper, SPREAD_OF_FEW * upper if count < FEW else 0.0)
-    better = ordered[bisect_left(ordered, upper - (_UPPER_Z + _WINDOW) * width):]
-    reference = median(better)
-    spread = _MAD * median(abs(value - reference) for value in better)
-    above = [value - reference for value in better if 0 <= value - reference <= _WINDOW * spread]
+    upper, top = (logs[min(count - 1, int(share * count))] for share in (UPPER, TOP))
+    width = max((top - upper) / (_TOP_Z - _UPPER_Z), LEAST_SPREAD, SPREAD_OF_FEW if count < FEW else 0.0)
+    first = bisect_left(logs, upper - (_UPPER_Z + _WINDOW) * width)
+    reference = median(ordered[first:])
+    distances = [value - log(reference) for value in logs[first:]]
+    spread = _MAD * median(map(abs, distances))
+    above = [distance for distance in distances if 0 <= distance <= _WINDOW * spread]
     upwards = sqrt(sum(distance * distance for distance in above) / len(above)) if above else 0.0
-    return Normal(reference, max(spread / reference, upwards / reference, LEAST_SPREAD), len(better))
+    return Normal(reference, max(spread, upwards, LEAST_SPREAD), len(distances))
 
 
 def gates(found: Normal, relative_floor: float, npus: int, cells: int) -> Gates:
@@ -98,13 +111,18 @@ def gates(found: Normal, relative_floor: float, npus: int, cells: int) -> Gates:
     twice = -_NORMAL.inv_cdf(sqrt(RISK / max(npus, 2)))
     once = -_NORMAL.inv_cdf(RISK / max(cells, 2))
     noise = max(twice * found.safe_spread, -log(sqrt(RISK / max(npus, 2))) * found.tail)
-    bad = max(noise, 1 - relative_floor)
+    bad = max(noise, -log(max(relative_floor, LEAST_FLOOR)))
     certain = max(once * found.safe_spread, -log(RISK / max(cells, 2)) * found.tail, bad)
-    return Gates(bad / 2, bad, certain, max(tail(bad / found.safe_spread), 1e-12), noise)
+    return Gates(drop_of(bad / 2), drop_of(bad), drop_of(certain), max(tail(bad / found.safe_spread), 1e-12), drop_of(noise))
+
+
+def drop_of(distance: float) -> float:
+    """Return the relative drop of a value whose logarithm is this far below the normal one."""
+    return -expm1(-distance)
 
 
 def tail_of(drops: Sequence[float]) -> float:
-    """Return the scale of the tail of relative drops of sound pairs, 0 for too few of them and for a cluster of bad ones.
+    """Return the scale of the tail of the ``drops`` of sound pairs, as logarithms, 0 for too few of them and for a cluster of bad ones.
 
     Some values have a ceiling, such as the line rate, and a tail below it, so that the spread around the normal value is too small. The smallest scale that
     fits a part of the tail counts, since bad pairs among them only make it longer.

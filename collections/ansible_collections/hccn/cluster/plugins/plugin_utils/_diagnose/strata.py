@@ -15,7 +15,7 @@ from statistics import median
 
 from ...module_utils._core.samples import MICROSECONDS
 from .fast_pairs import FastPairs, Measured, find_fast_pairs, gaps
-from .measurement_table import Kind, Table
+from .measurement_table import Cell, Kind, Table
 from .noise import Normal
 from .plausibility import normal_of_reports
 
@@ -93,7 +93,7 @@ class Strata:
     def normals(self) -> dict[Stratum, Normal]:
         """Return the normal value of each kind as a whole, and of each stratum that is compared by itself."""
         if any(self._timed):
-            self._pods = pods_of(self._table, [cell for cell in self._sampled() if self._timed[cell[2]]])
+            self._pods = pods_of(self._table, [cell for cell in self._sampled(self._table.cells) if self._timed[cell[2]]])
         values, by_leaves = self._collect()
         found = {stratum: self._normal(mine) for stratum, mine in values.items() if stratum[1] is None or self._is_large_enough(stratum, mine)}
         for stratum in self._compared(found):
@@ -106,7 +106,7 @@ class Strata:
         """Return the values of each stratum by reporting host, and those of latency strata by pair of leaves as well."""
         values: dict[Stratum, dict[str, list[float]]] = {}
         by_leaves: dict[Stratum, dict[LeafPair, list[float]]] = {}
-        for source, target, kind, worth in self._sampled():
+        for source, target, kind, worth in self._sampled(self._balanced_cells()):
             host = self._table.npus[source].host
             values.setdefault((kind, None), {}).setdefault(host, []).append(worth)
             group = self.group(source, target, kind)
@@ -167,10 +167,27 @@ class Strata:
                     if worth is not None and group in (None, self.group(row.source, target, kind)):
                         yield row.source, target, worth
 
-    def _sampled(self) -> Iterator[tuple[int, int, int, float]]:
-        """Return source, target, kind and worth of all cells, and of a sample of the rows whose kind is divided."""
+    def _balanced_cells(self) -> list[Cell]:
+        """Return the cells without those of NPUs that were measured more often than others.
+
+        The confirmation run measures bad NPUs again and again. In a small cluster, most values would be theirs.
+        """
+        cells = sorted((cell for cell in self._table.cells if cell.worth is not None), key=lambda cell: (len(cell.pair), cell.pair))
+        counts = Counter(npu for cell in cells for npu in (cell.source, cell.target)).values()
+        most = median(counts) if counts else 0
+        used: Counter[int] = Counter()
+        found = []
+        for cell in cells:
+            fewer, more = sorted((used[cell.source], used[cell.target]))
+            if more < most or not fewer:
+                used.update((cell.source, cell.target))
+                found.append(cell)
+        return found
+
+    def _sampled(self, cells: Iterable[Cell]) -> Iterator[tuple[int, int, int, float]]:
+        """Return source, target, kind and worth of these cells, and of a sample of the rows whose kind is divided."""
         table = self._table
-        for cell in table.cells:
+        for cell in cells:
             if cell.worth is not None:
                 yield cell.source, cell.target, cell.kind, cell.worth
         for number, row in enumerate(table.rows):

@@ -51,7 +51,7 @@ def test_gates_of_a_large_run():
     gate = gates(normal(noisy(8192, 0.01)), 0.97, 8192, 8192)
     assert gate.bad == pytest.approx(0.034, rel=0.1)
     assert gate.certain == pytest.approx(0.052, rel=0.1)
-    assert gate.good == gate.bad / 2
+    assert 1 - gate.good == pytest.approx((1 - gate.bad) ** 0.5)
     assert gate.chance == pytest.approx(0.00035, rel=0.1)
 
 
@@ -81,4 +81,21 @@ def test_the_tail_below_a_ceiling():
     assert tail_of([0.0] * 950 + [0.3] * 50) == 0.0, "a cluster of bad pairs is no tail"
     assert tail_of(tail[:30]) == 0.0
     wide = gates(Normal(195.0, 0.005, 4000, tail=0.01), 0.97, 512, 4000)
-    assert (wide.bad, wide.certain) == (pytest.approx(0.066, abs=0.001), pytest.approx(0.152, abs=0.001))
+    assert (wide.bad, wide.certain) == (pytest.approx(0.064, abs=0.001), pytest.approx(0.141, abs=0.001))
+
+
+def test_a_tenth_is_below_the_gates_of_a_large_spread():
+    """Two values of an NPU and 16 in all, which vary by a fifth. On the scale of the values the gate was 120 % below the normal value."""
+    wide = gates(Normal(200.0, 0.2, 16), 0.97, 8, 16)
+    assert (wide.good, wide.bad, wide.certain) == (pytest.approx(0.303, abs=0.001), pytest.approx(0.514, abs=0.001), pytest.approx(0.704, abs=0.002))
+    assert wide.limits(200.0, 0.0)[2] == pytest.approx(59.4, abs=0.5)
+
+
+def test_estimates_of_the_spread_are_pooled():
+    found = Normal(200.0, 0.1, 8).pooled(0.2, 24)
+    assert (found.reference, found.spread, found.count) == (200.0, pytest.approx(0.180, abs=0.001), 32)
+    assert Normal(200.0, 0.005, 8).pooled(0.0, 24).spread == 0.005
+
+
+def test_a_floor_of_zero_is_none():
+    assert gates(Normal(200.0, 0.01, 100), 0.0, 8, 100).bad == pytest.approx(1.0, abs=1e-5)
