@@ -22,6 +22,9 @@ from .path_counts import PathCounts
 MOST_PAIRS = 16
 """Single pairs that are named. More of them are one component."""
 
+LEAST_GOOD = 2
+"""Good measurements between two leaves that show that not the whole path between them is bad."""
+
 LEAST_EXPECTED = 0.03
 """Pairs that other traffic is expected to slow down again when they are measured again, from which on one that is slow twice may be such a pair."""
 
@@ -116,9 +119,9 @@ class FabricFaults:
     def attribute(self) -> None:
         """Name a component for each explanation, and for each single pair that is left."""
         blamed = self._npu_faults.blamed
-        taken: set[Cause] = set()
+        taken: set[tuple[str, object]] = set()  # without directions: a bad cell in the other one may have the same cause
         for found in self._explanations:
-            taken.add(found.cause)
+            taken.add(found.cause[:2])
             if found.cause[0] in (NPU, NODE):
                 npus = [npu for npu in self._npus_of(found) if npu not in blamed and npu not in self._suspects]
                 links = [link for link in found.links if blamed.isdisjoint(link) and not set(npus).isdisjoint(link)]
@@ -127,7 +130,7 @@ class FabricFaults:
             else:
                 self.components.append(self._in_fabric(found))
         left = [link for link in self._links if self._cleared[link[0]] and self._cleared[link[1]] and blamed.isdisjoint(link)]
-        self._attribute_to_pairs([link for link in left if not taken or taken.isdisjoint(self._inference.causes(link))])
+        self._attribute_to_pairs([link for link in left if not taken or taken.isdisjoint(cause[:2] for cause in self._inference.causes(link))])
 
     def _on_host(self, found: Explanation, npus: Sequence[int], links: Sequence[Link]) -> Component:
         kind, _owner, direction = found.cause
@@ -201,7 +204,16 @@ class FabricFaults:
         if len(npus) > 2:
             name = f"path {self._table.npus[one].host} to {self._table.npus[other].host}"
         note, certainty = self._conclusion_of_retries(links[0])
+        if self._may_be_larger(one, other):
+            certainty = POSSIBLE
         self.components.append(Component(PAIR, name, self._layer.state, npus, list(links[:SHOWN]), len(links), npus, certainty=certainty, note=note))
+
+    def _may_be_larger(self, source: int, target: int) -> bool:
+        """Return True if too little was measured to exclude one direction of an NPU, or the whole path between two leaves."""
+        leaves = {self._table.leaves[source], self._table.leaves[target]}
+        if len(leaves) > 1 and None not in leaves and self._paths.good(PATH, tuple(sorted(map(str, leaves))), BOTH) < LEAST_GOOD:
+            return True
+        return self._layer.sent[source] == len(self._layer.out[source]) or self._layer.received[target] == len(self._layer.into[target])
 
     def _times_bad(self, link: Link) -> int:
         """Return how often the pair was bad, in either direction."""

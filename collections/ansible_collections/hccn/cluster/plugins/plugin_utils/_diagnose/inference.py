@@ -48,8 +48,8 @@ COSTS = {NPU: 2.0, NODE: 2.0, LEAF: 3.0, PATH: 3.0, SPINE: 3.0}
 COST_OF_SHARE, COST_OF_TIMES, COST_OF_DIRECTION, COST_OF_PLANE = 0.5, 3.0, 0.7, 4.0
 """The same in addition: for one of several links, for an NPU or a host that is bad from time to time, for one direction, and for spines of one rail only."""
 
-SURE = ((4.0, CERTAIN), (2.0, PROBABLE), (0.0, POSSIBLE))
-"""Least margin over the next best explanation, as logarithm of the likelihood ratio, for each word. tests/lab/fabric_simulation checks these words."""
+SURE = ((log(99), CERTAIN), (log(4), PROBABLE), (0.0, POSSIBLE))
+"""Least margin over the next best explanation for each word: odds of 99 to 1 and of 4 to 1. tests/lab/fabric_simulation checks these words."""
 
 MOST_LINKS = 4_000
 """Bad measurements that are used. Of more, every n-th is."""
@@ -99,6 +99,7 @@ class Inference:
         self._least = max(LEAST_CHANCE[layer.state == SLOW], layer.chance)
         self._kept = [1.0] * len(self._links)
         """By link, the probability that no component found so far makes it bad."""
+        self._together = False
         kinds = Counter(cause[0] for cause in self._all_causes())
         self._cost = {kind: cost + log(max(2, kinds[kind])) for kind, cost in COSTS.items()}
 
@@ -129,16 +130,19 @@ class Inference:
     def explain(self) -> list[Explanation]:
         """Return the components that explain the measurements best.
 
-        A spine crosses what several uplinks cross, and has the highest likelihood of a single component then. So the search is also made without spines.
+        A spine crosses what several uplinks cross, and has the highest likelihood of a single component then. So the search is also made without spines, and
+        the most likely result counts. The margin of a spine is that over any other components, also over those of which too little was measured to name them.
         """
         found = self._search(frozenset())
         if not any(one.cause[0] == SPINE for one in found):
             return found
-        other = self._search(frozenset({SPINE}))
+        others = [self._search(frozenset({SPINE}), together) for together in (False, True)]
+        other = max(others, key=self._likelihood)
         margin = self._likelihood(found) - self._likelihood(other)
         if margin < 0:
             return [replace(one, margin=min(one.margin, -margin)) if one.cause[0] in (LEAF, PATH) else one for one in other]
-        return [replace(one, margin=min(one.margin, margin)) if one.cause[0] == SPINE else one for one in found]
+        margin = min(margin, self._likelihood(found) - self._likelihood(self._search(frozenset({SPINE}), together=True, named=False)))
+        return [replace(one, margin=min(one.margin, max(0.0, margin))) if one.cause[0] == SPINE else one for one in found]
 
     def _likelihood(self, found: Sequence[Explanation]) -> float:
         """Return the logarithm of the likelihood of a set of components, less their costs."""
@@ -150,21 +154,26 @@ class Inference:
             total += self._good(one.cause) / self._stride * log(1 - one.rate) - self._cost_of(one.cause, one.rate)
         return total + sum(log(1 - share * (1 - self._least)) for share in kept)
 
-    def _search(self, without: Collection[str]) -> list[Explanation]:
-        """Return components, the one with the highest likelihood first, until none is better than noise; none of the kinds ``without``."""
+    def _search(self, without: Collection[str], together: bool = False, named: bool = True) -> list[Explanation]:
+        """Return components, the one with the highest likelihood first, until none is better than noise; none of the kinds ``without``.
+
+        ``together``: assume of each component that others explain the other bad measurements. One of two is not found otherwise if noise explains it as well
+        while the other one is not known. ``named``: see _score().
+        """
         found: list[Explanation] = []
+        self._together = together
         self._kept = [1.0] * len(self._links)
-        heap = [(-self._score(cause)[0], str(cause), cause) for cause in self._members if cause[0] not in without]
+        heap = [(-self._score(cause, named)[0], str(cause), cause) for cause in self._members if cause[0] not in without]
         heapq.heapify(heap)
         while heap:
             _old, name, cause = heapq.heappop(heap)
-            score, rate = self._score(cause)
+            score, rate = self._score(cause, named)
             if score <= 0:
                 continue
             if heap and score < -heap[0][0]:  # scores only fall, since fewer and fewer measurements are unexplained
                 heapq.heappush(heap, (-score, name, cause))
                 continue
-            margin = min(score, score - self._alternative(cause, without))
+            margin = min(score, score - self._alternative(cause, without)) if named else score
             if margin < 0:  # too little was measured to name the better one
                 continue
             for number in self._members[cause]:
@@ -197,7 +206,7 @@ class Inference:
         open_now = sum(map(self._kept.__getitem__, members))
         if named and (len(members) * self._stride < 2 or open_now < 1 or not self._is_possible(cause)):
             return -1.0, 0.0
-        chance = max(self._least, (sum(self._kept) - open_now) / self._total)
+        chance = self._least if self._together else max(self._least, (sum(self._kept) - open_now) / self._total)
         kept = Counter(map(self._kept.__getitem__, members))
         good = self._good(cause) / self._stride
         everywhere = sum(self._kept) / self._total
@@ -219,7 +228,7 @@ class Inference:
     def _cost_of(self, cause: Cause, rate: float) -> float:
         kind, owner, direction = cause
         cost = self._cost[kind] + (COST_OF_DIRECTION if direction else 0.0) + (COST_OF_PLANE if kind == SPINE and owner is not None else 0.0)
-        if rate >= MOST:
+        if rate >= ALWAYS:
             return cost
         return cost + (COST_OF_TIMES if kind in (NPU, NODE, PATH) else COST_OF_SHARE)
 
@@ -282,7 +291,8 @@ class Inference:
         members = [number for number in self._members[cause] if self._kept[number] > 1 - MOST] or self._members[cause]
         crossed = Counter(other for number in members for other in self.causes(self._links[number])
                           if other[0] not in without and not _is_same(cause, other, self._classification))
-        return max((self._score(other, named=cause[0] != NPU or other[0] == NPU)[0] for other, count in crossed.items() if count > SHARED * len(members)),
+        on_host = cause[0] in (NPU, NODE)
+        return max((self._score(other, named=not on_host or other[0] in (NPU, NODE))[0] for other, count in crossed.items() if count > SHARED * len(members)),
                    default=0.0)
 
     def certainty_of_npu(self, npu: int) -> str:

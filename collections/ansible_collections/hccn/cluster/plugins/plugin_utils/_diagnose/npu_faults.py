@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 
 from .classification import SLOW, Layer, Link
-from .component import CERTAIN, CERTAINTIES, FABRIC, LEAF, NODE, NPU, POSSIBLE, RACK, RAIL, SHOWN, SUPER_POD, Component
+from .component import CERTAIN, CERTAINTIES, FABRIC, LEAF, NODE, NPU, POSSIBLE, PROBABLE, RACK, RAIL, SHOWN, SUPER_POD, Component
 from .measurement_table import Table
 from .noise import cleared_by
 
@@ -22,6 +22,9 @@ NEARLY_ALL = 0.9
 
 MOST = 0.75
 """Share of a group's cells that must be bad."""
+
+MOST_OF_HOST = 0.5
+"""Share of the NPUs of a host above which a fault of the host is more likely than one of each."""
 
 LEAST_HOSTS = 3
 """Of a group larger than a node. With two hosts, one of them is as likely the cause."""
@@ -96,7 +99,7 @@ class NpuFaults:
             self._take(component, members)
 
     def _blame_rails(self, suspects: Sequence[int]) -> None:
-        """Blame rails on which no NPU is cleared, since no NPU there can clear another."""
+        """Blame rails on which no NPU is cleared, since no NPU there can clear another. If all bad cells have an NPU in common, it is the cause."""
         rails: dict[object, list[int]] = {}
         for npu in suspects:
             rails.setdefault(self.table.rails[npu], []).append(npu)
@@ -105,7 +108,8 @@ class NpuFaults:
         for rail, npus in sorted(rails.items(), key=lambda item: str(item[0])):
             members = [npu for npu in range(len(self.table.npus)) if self.table.rails[npu] == rail and self.layer.total(npu)]
             bad, total = (sum(count(npu) for npu in members) for count in (self.layer.bad, self.layer.total))
-            if len(npus) >= NEARLY_ALL * len(members) and self._host_count(npus) >= LEAST_HOSTS and bad >= MOST * total:
+            in_common = 2 * max(map(self.layer.bad, npus)) >= bad  # each bad cell counts for both of its NPUs
+            if len(npus) >= NEARLY_ALL * len(members) and self._host_count(npus) >= LEAST_HOSTS and bad >= MOST * total and not in_common:
                 self._take(self._component(RAIL, f"rail {rail}", npus), npus)
 
     def _blame_proven(self, npus: Sequence[int]) -> None:
@@ -113,18 +117,22 @@ class NpuFaults:
             self._take(component, members)
 
     def _grouped(self, npus: Sequence[int], kinds: Sequence[str]) -> Iterator[tuple[list[int], Component]]:
-        """Return the fewest groups of these kinds that contain the NPUs, the largest first, and then each NPU that is left."""
+        """Return the fewest groups of these kinds that contain the NPUs, the largest first, and then each NPU that is left.
+
+        If most NPUs of a host are bad, those that are excused are bad as well.
+        """
         if not npus:
             return
         left = set(npus)
-        groups = [(kind, name, members) for kind in kinds for name, members in self._groups(kind).items()]
-        groups = [group for group in groups if len(group[2]) > 1 and len(left.intersection(group[2])) >= NEARLY_ALL * len(group[2])]
+        groups = [(kind, name, set(members)) for kind in kinds for name, members in self._groups(kind).items()]
         groups = [group for group in groups if group[0] == NODE or LEAST_HOSTS <= self._host_count(group[2]) < len(self.table.hosts())]
         for kind, name, members in sorted(groups, key=lambda group: -len(group[2])):
-            mine = sorted(left.intersection(members))
+            mine = members & left
+            if kind == NODE and len(mine) > MOST_OF_HOST * len(members):
+                mine |= members & self.excused
             if len(mine) > 1 and len(mine) >= NEARLY_ALL * len(members):
-                left.difference_update(mine)
-                yield mine, self._component(kind, name, mine)
+                left -= mine
+                yield sorted(mine), self._component(kind, name, sorted(mine))
         for npu in sorted(left):
             yield [npu], self._component(NPU, str(self.table.npus[npu]), [npu])
 
@@ -201,7 +209,7 @@ class NpuFaults:
         for npu, links in sorted({**shared, **alone}.items()):
             doubt = npu not in alone
             self._take(Component(NPU, str(self.table.npus[npu]), self.layer.state, [npu], links[:SHOWN], len(links), [],
-                                 certainty=POSSIBLE if doubt else CERTAIN, note=DOUBT if doubt else ""), [npu])
+                                 certainty=POSSIBLE if doubt else PROBABLE, note=DOUBT if doubt else ""), [npu])
 
     def _open_links(self, suspects: Sequence[int]) -> list[Link]:
         """Return the bad cells of the suspects between two NPUs of which neither is cleared or blamed, without those that may be noise."""

@@ -95,8 +95,7 @@ def retest(plan: Mapping[str, Any], pairs: Iterable[NpuPair], proven: Collection
     """Return rounds that show whether the path of these pairs is bad: the pairs with each of the ``others`` options, their NPUs with other ``proven``
     partners if there are any, and the pairs as before.
 
-    A source stays a source and a target a target, since an NPU may be bad in one direction only. Partners on the same leaf are preferred, since no path
-    between leaves is involved there.
+    A source stays a source and a target a target, since an NPU may be bad in one direction only.
 
     The path is bad if both NPUs are good with others and the pair is bad again. Without a source port, a test may take another path each time, so a good
     one proves nothing about the path of the bad one.
@@ -142,14 +141,19 @@ def crossing_rounds(plan: Mapping[str, Any], leaves: Collection[str], count: int
 
 
 def _with_other_partners(pairs: Iterable[NpuPair], proven: Sequence[NpuId], topology: Topology) -> list[NpuPair]:
-    """Return pairs of both NPUs of each pair with other, proven partners, as source or target as before. Each partner is used as rarely as possible."""
+    """Return pairs of both NPUs of each pair with other, proven partners, as source or target as before. Each partner is used as rarely as possible.
+
+    An NPU that is proven meets another one of the leaf of its partner, which shows whether the path between the leaves is bad. Others meet one of their own
+    leaf, where no path between leaves is involved.
+    """
     served: dict[NpuId, int] = {}
     chosen: dict[frozenset[NpuId], NpuPair] = {}
     sides = [side for source, target in pairs for side in ((source, target, True), (target, source, False))]
     for npu, avoided, sends in sides:
         fit = [other for other in proven if other[1] == npu[1] and other not in (npu, avoided) and frozenset((npu, other)) not in chosen]
         if fit:
-            near = [other for other in fit if _leaf(topology, other) == _leaf(topology, npu)]
+            leaf = _leaf(topology, avoided if npu in proven else npu)
+            near = [other for other in fit if _leaf(topology, other) == leaf]
             partner = min(near or fit, key=lambda other: served.get(other, 0))
             served[partner] = served.get(partner, 0) + 1
             chosen[frozenset((npu, partner))] = (npu, partner) if sends else (partner, npu)

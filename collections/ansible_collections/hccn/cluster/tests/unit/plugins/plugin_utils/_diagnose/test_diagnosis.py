@@ -112,7 +112,7 @@ def test_the_npu_with_more_bad_partners_is_blamed():
     pairs = [record("a", "b", error="retry_exceeded"), record("c", "a", error="retry_exceeded")]
     found = diagnose("abc", results_of(*pairs))
     assert classes(found) == {"a": "failed", "b": "not_measured", "c": "not_measured"}
-    assert verdict(found, "a").message == "NPU 0 fails with b, c (retry_exceeded)"
+    assert verdict(found, "a").message == "NPU 0 fails with b, c (retry_exceeded) (probable)"
     assert verdict(found, "b").message == "its pairs failed because of their partners"
 
 

@@ -88,6 +88,59 @@ def test_two_uplinks_are_not_a_spine():
     assert ({name for _kind, name, _sure in named(found)}, bad(found)) == ({"uplink of leaf R1G2", "uplink of leaf R0G0"}, [])
 
 
+def test_two_uplinks_that_cross_most_leaves_are_not_a_spine():
+    """With three leaves of a rail, every pair between leaves touches one of two of them, so that each alone is hardly better than noise."""
+    def share(number, source, target, device):
+        touched = [name for name in ("R1G0", "R1G1") if touches(name, number, source, target, device)]
+        return 0.6 if touched and number // 2 % 4 == (0 if touched[0] == "R1G0" else 1) else 1.0
+
+    found = diagnosed(share)
+    assert ({name for _kind, name, _sure in named(found)}, bad(found)) == ({"uplink of leaf R1G0", "uplink of leaf R1G1"}, [])
+
+
+def test_all_npus_of_a_host_are_bad_if_most_are_and_a_spine_explains_the_others():
+    """NPU 3 of n06 was measured over the bad spine only. A node is more likely than a fault of each of the others."""
+    hosts = [{**entry, "devices": [{"id": device, "address": "198.51.%d.%d" % (device, place), "leaf": leaf(entry["host"], device)} for device in range(4)]}
+             for place, entry in enumerate(ENTRIES, 1)]
+    plan = make_plan(hosts, "full")
+    only = {("n06", 3): "n10"}
+
+    def share(number, source, target, device):
+        if "n06" in (source, target):
+            return 0.6
+        return 0.7 if number >= 0 and number // 4 % 4 == 0 else 1.0
+
+    results = measured(plan, share)
+    for result in results.values():  # of n06 NPU 3, keep the pairs between leaves
+        result["measurements"] = [record for record in result["measurements"] if not any(
+            (record[side]["host"], record[side]["device"]) in only and GROUP[record[other]["host"]] == GROUP["n06"]
+            for side, other in (("source", "target"), ("target", "source")))]
+    found = diagnose(HOSTS, results, plan=plan)
+    assert (sorted(name for _kind, name, _sure in named(found)), bad(found)) == (["n06", "spine"], ["n06"])
+
+
+@pytest.mark.parametrize("others, certainty", [([], "possible"), ([("n02", "n06"), ("n03", "n07")], "certain")])
+def test_a_bad_pair_between_leaves_may_be_their_path(others, certainty):
+    """n01 and n05 are good with others. Only other pairs of their leaves show that the path between these is good."""
+    pairs = [("n01", "n05"), ("n01", "n02"), ("n03", "n01"), ("n05", "n06"), ("n07", "n05"), ("n03", "n04"), ("n07", "n08"), ("n09", "n10"), *others]
+    plan = make_plan(ENTRIES, "pairs", pairs=list(map(list, pairs)))
+    whole = measured(plan, lambda number, source, target, device: 0.6 if (source, target, device) == ("n01", "n05", 0) else 1.0)
+    again = [{**record, "id": record["id"].replace("forward", "again")} for result in whole.values() for record in result["measurements"]
+             if record["samples"][0]["bandwidth_gbit_s"] == 120.0]
+    whole["n01"]["measurements"] += again
+    assert named(diagnose(HOSTS, whole, plan=plan)) == [("pair", "path n01 NPU 0 to n05 NPU 0", certainty)]
+
+
+def test_a_bad_pair_may_be_one_direction_of_an_npu():
+    """n01 sends to n02 only, so it may be bad as a source."""
+    pairs = [("n01", "n02"), ("n03", "n01"), ("n04", "n01"), ("n02", "n03"), ("n04", "n02"), ("n03", "n04"), ("n05", "n06"), ("n07", "n08")]
+    plan = make_plan(ENTRIES, "pairs", pairs=list(map(list, pairs)))
+    results = measured(plan, lambda number, source, target, device: 0.6 if (source, target, device) == ("n01", "n02", 0) else 1.0)
+    (first,) = [record for record in results["n01"]["measurements"] if record["samples"][0]["bandwidth_gbit_s"] == 120.0]
+    results["n01"]["measurements"].append({**first, "id": "r1/again/forward/1"})
+    assert named(diagnose(HOSTS, results, plan=plan)) == [("pair", "path n01 NPU 0 to n02 NPU 0", "possible")]
+
+
 def test_an_npu_and_an_uplink_of_its_leaf():
     def share(number, source, target, device):
         if ("n09", 1) in ((source, device), (target, device)):

@@ -54,3 +54,11 @@ def test_repeated_measurements_of_a_bad_npu_do_not_change_the_normal_value():
     found = diagnose_records(measured(*plan, *again))
     assert [(part["kind"], part["name"]) for part in found.components] == [("npu", "n6 NPU 0")]
     assert "n6 NPU 0 to n3 NPU 0: 138 Gbit/s, normal is 190" in found.verdicts[-1].evidence
+
+
+def test_an_npu_that_all_bad_pairs_of_a_rail_have_in_common_is_not_a_rail():
+    """Three hosts in two rounds: one NPU of each rail rests, and n1 NPU 0 is in both pairs of rail 0."""
+    found = diagnose_records(measured((npu("n1"), npu("n2"), 20.0), (npu("n3"), npu("n1"), 20.0), (npu("n1", 1), npu("n2", 1), 200.0),
+                                      (npu("n3", 1), npu("n1", 1), 200.0), (npu("n2", 1), npu("n3", 1), 200.0)))
+    assert [(part["kind"], part["name"], part["certainty"]) for part in found.components] == [("npu", "n1 NPU 0", "probable")]
+    assert found.by_class()["slow"] == ["n1"]

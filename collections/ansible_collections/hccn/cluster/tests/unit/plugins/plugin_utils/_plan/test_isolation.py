@@ -192,6 +192,16 @@ def test_a_pair_is_measured_with_several_source_ports():
     assert (found.others, [["options" in entry for entry in one] for one in found.same]) == ([], [[False, False]])
 
 
+def test_proven_npus_of_a_bad_pair_meet_others_of_the_leaf_of_their_partner():
+    """If these pairs are bad as well, the path between the leaves is. An NPU that is not proven is measured inside its leaf instead."""
+    plan = make_plan([{**entry, "leaf": "L%d" % (number // 4)} for number, entry in enumerate(hosts(12))], "full")
+    known = [("n%d" % number, 0) for number in range(1, 12)]
+    (one, other) = ends(retest(plan, [(("n1", 0), ("n5", 0))], known).others)[0]
+    assert (one[0], int(one[1][0][1:]) // 4, other[1], int(other[0][0][1:]) // 4) == (("n1", 0), 1, ("n5", 0), 0)
+    pairs = [pair for found in ends(retest(plan, [(("n0", 0), ("n5", 0))], known).others) for pair in found]
+    assert {int(pair[1][0][1:]) // 4 for pair in pairs if pair[0] == ("n0", 0)} == {0}
+
+
 def test_the_npus_of_a_leaf_meet_those_of_other_leaves():
     given = [{**entry, "leaf": "L%d" % (number // 4)} for number, entry in enumerate(hosts(16, 2))]
     plan = make_plan(given, "leaves")
