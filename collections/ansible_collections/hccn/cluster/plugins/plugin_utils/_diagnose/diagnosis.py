@@ -37,6 +37,9 @@ LINE_RATE_FLOOR = 0.9
 FEW_OF_NPU = 3
 """Measurements of an NPU that other traffic may have slowed down all."""
 
+MOST_BY_NOISE = 0.5
+"""Share of the normal value below which noise of unknown size does not bring all measurements of an NPU."""
+
 FEW_CROSSING = 8
 """Measurements of an NPU up to which a single bad pair may be the only sign of a bad uplink."""
 
@@ -211,7 +214,8 @@ def _unproven(classification: Classification, components: Sequence[Component], s
     noisy = classification.is_noise_unknown or bool(slow_once) or any(component.kind == PAIR and component.state == SLOW for component in components)
     found: set[int] = set()
     for component in components if noisy else ():
-        if component.kind in (NPU, NODE) and component.state == SLOW and max(map(classification.slow.total, component.npus)) <= FEW_OF_NPU:
+        if component.kind in (NPU, NODE) and component.state == SLOW and max(map(classification.slow.total, component.npus)) <= FEW_OF_NPU and any(
+                (classification.share(*link) or 0.0) > MOST_BY_NOISE for link in component.links):
             found.update(component.npus)
             component.certainty = max(component.certainty, PROBABLE, key=CERTAINTIES.index)
     return found

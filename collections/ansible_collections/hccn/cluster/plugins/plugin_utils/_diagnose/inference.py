@@ -45,7 +45,7 @@ TIMES_CHANCE = 4.0
 COSTS = {NPU: 2.0, NODE: 2.0, LEAF: 3.0, PATH: 3.0, SPINE: 3.0}
 """Negative logarithm of the odds of such a component before anything was measured, besides the number of its kind."""
 
-COST_OF_SHARE, COST_OF_TIMES, COST_OF_DIRECTION, COST_OF_PLANE = 0.5, 3.0, 0.7, 4.0
+COST_OF_SHARE, COST_OF_TIMES, COST_OF_DIRECTION, COST_OF_PLANE = 0.5, 5.0, 0.7, 4.0
 """The same in addition: for one of several links, for an NPU or a host that is bad from time to time, for one direction, and for spines of one rail only."""
 
 SURE = ((log(99), CERTAIN), (log(4), PROBABLE), (0.0, POSSIBLE))

@@ -144,8 +144,8 @@ def test_a_bad_pair_may_be_one_direction_of_an_npu():
 def test_leaves_of_different_rails_are_no_pairs_that_were_missed():
     """Two rails of four leaves have twelve pairs of leaves, each measured by four hosts of both."""
     assert diagnosed(lambda *pair: 1.0).detection_limit["blind"] == []
-    some = make_plan(ENTRIES, "pairs", pairs=[["n01", "n05"], ["n06", "n02"], ["n09", "n13"]])
-    assert diagnosed(lambda *pair: 1.0, some).detection_limit["blind"][1] == "paths between 10 of 12 pairs of leaves were not measured by two hosts on each leaf"
+    found = diagnosed(lambda *pair: 1.0, make_plan(ENTRIES, "pairs", pairs=[["n01", "n05"], ["n06", "n02"], ["n09", "n13"]]))
+    assert found.detection_limit["blind"][1] == "paths between 10 of 12 pairs of leaves were not measured by two hosts on each leaf"
 
 
 def test_an_npu_and_an_uplink_of_its_leaf():

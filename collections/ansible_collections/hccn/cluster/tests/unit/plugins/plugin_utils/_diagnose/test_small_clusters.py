@@ -62,3 +62,15 @@ def test_an_npu_that_all_bad_pairs_of_a_rail_have_in_common_is_not_a_rail():
                                       (npu("n3", 1), npu("n1", 1), 200.0), (npu("n2", 1), npu("n3", 1), 200.0)))
     assert [(part["kind"], part["name"], part["certainty"]) for part in found.components] == [("npu", "n1 NPU 0", "probable")]
     assert found.by_class()["slow"] == ["n1"]
+
+
+@pytest.mark.parametrize("share, certainty, unproven", [(0.1, "certain", []), (0.7, "probable", [npu("n1")])])
+def test_noise_of_unknown_size_does_not_take_half_of_the_bandwidth_each_time(share, certainty, unproven):
+    """Twelve values with a spread of 3 %. n1 NPU 0 is slow in both of its measurements, and is measured again only if that may be noise."""
+    values = (200 * share, 206.0, 197.0, 200 * share, 193.0, 203.0, 199.0, 208.0, 196.0, 190.0, 204.0, 201.0)
+    hosts = ("n1", "n2", "n3", "n4", "n5", "n6")
+    pairs = [(npu(one, device), npu(other, device)) for device in (0, 1) for one, other in ((0, 1), (2, 3), (4, 5), (5, 0), (1, 2), (3, 4))
+             for one, other in ((hosts[one], hosts[other]),)]
+    found = diagnose_records(measured(*((*pair, value) for pair, value in zip(pairs, values))))
+    assert [(part["kind"], part["name"], part["certainty"]) for part in found.components] == [("npu", "n1 NPU 0", certainty)]
+    assert found.unproven == unproven
