@@ -148,12 +148,15 @@ def _leaf_pairs(classification: Classification) -> dict[frozenset[str], tuple[in
     found = {frozenset(pair): 0 for leaves in on_rail.values() for pair in combinations(leaves, 2)}
     sides: dict[tuple[str, str], set[int]] = {}
     for source, targets in _measured(table):
-        leaf, by_leaf = table.leaves[source], dict[str, list[int]]()
+        leaf = table.leaves[source]
+        if leaf is None:
+            continue
+        by_leaf: dict[str, list[int]] = {}
         for target in targets:
             other = table.leaves[target]
             if other is not None and other != leaf:
                 by_leaf.setdefault(other, []).append(target)
-        for other, there in by_leaf.items() if leaf is not None else ():
+        for other, there in by_leaf.items():
             found[frozenset((leaf, other))] = found.get(frozenset((leaf, other)), 0) + len(there)
             sides.setdefault((leaf, other), set()).add(host_of[source])
             opposite = sides.setdefault((other, leaf), set())
