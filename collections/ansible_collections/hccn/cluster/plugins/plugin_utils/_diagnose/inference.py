@@ -32,6 +32,9 @@ RATES = (0.03, 0.06, 0.1, 0.15, 0.2, 0.25, 0.33, 0.5, 0.67, 0.8, ALWAYS)
 MOST = 0.75
 """Rate from which on a component is bad as a whole, and not one of several links or from time to time."""
 
+MOST_OF_SPINES = 0.5
+"""Largest rate of one of at least two spines. If more pairs between leaves are bad, many hosts are."""
+
 LEAST_CHANCE = {True: 0.003, False: 0.0001}
 """Least chance of noise, of a slow measurement and of a failed one: other traffic slows down some tests on a healthy fabric."""
 
@@ -43,7 +46,8 @@ TIMES_CHANCE = 4.0
 """A share of links is above the chance of noise by this factor."""
 
 COSTS = {NPU: 2.0, NODE: 2.0, LEAF: 3.0, PATH: 3.0, SPINE: 3.0}
-"""Negative logarithm of the odds of such a component before anything was measured, besides the number of its kind."""
+"""Negative logarithm of the odds of such a component before anything was measured, besides the number of its kind. If many NPUs or hosts have no good
+measurement, each is as likely."""
 
 COST_OF_SHARE, COST_OF_TIMES, COST_OF_DIRECTION, COST_OF_PLANE = 0.5, 5.0, 0.7, 4.0
 """The same in addition: for one of several links, for an NPU or a host that is bad from time to time, for one direction, and for spines of one rail only."""
@@ -101,7 +105,17 @@ class Inference:
         """By link, the probability that no component found so far makes it bad."""
         self._together = False
         kinds = Counter(cause[0] for cause in self._all_causes())
-        self._cost = {kind: cost + log(max(2, kinds[kind])) for kind, cost in COSTS.items()}
+        self._cost = {kind: cost + log(max(2, kinds[kind])) - log(1 + exp(cost) * self._many(kind)) for kind, cost in COSTS.items()}
+
+    def _many(self, kind: str) -> float:
+        """Return how many NPUs or hosts have no good measurement, besides one, and those that have none by chance if bad measurements are spread evenly."""
+        owners = {NPU: [[npu] for npu in range(len(self._table.npus))], NODE: list(self._npus_of_host.values())}.get(kind, [])
+        share = sum(map(len, self._layer.out)) / max(1, sum(self._layer.sent))
+        found = -1.0
+        for npus in owners:
+            bad, total = (sum(map(count, npus)) for count in (self._layer.bad, self._layer.total))
+            found += (total > 0) * ((bad == total) - share ** total)
+        return max(0.0, found)
 
     def causes(self, link: Link) -> Iterator[Cause]:
         """Return the components that a measurement crosses."""
@@ -221,6 +235,8 @@ class Inference:
                 before = 1 - share * (1 - chance)
                 gain += count * (log(1 - (1 - before) * (1 - rate)) - log(before))
             best = max(best, (gain, rate))
+        if cause[0] == SPINE and best[1] > MOST_OF_SPINES:
+            return -1.0, 0.0
         if named and cause[0] in (NPU, NODE) and best[1] < MOST and not self._is_more_than_chance(cause, good):
             return -1.0, 0.0
         return best

@@ -209,3 +209,26 @@ def test_another_port_is_swept_if_the_run_set_one():
     ports = [entry["options"]["source_port"] for one in further.rounds for entry in one if "options" in entry]
     assert ports == list(range(50001, 50001 + len(ports))) and len(ports) > 1
     assert len(further.rounds) <= 9
+
+
+def test_many_bad_hosts_are_not_a_spine():
+    """40 of 96 hosts are slow. A spine would make as many pairs bad, but not all pairs of each of these hosts."""
+    hosts = ["m%02d" % number for number in range(96)]
+    slow = sorted(hosts[::3] + hosts[1::12])
+    entries = [{"host": host, "control_address": "192.0.2.%d" % place, "control_port": 18514,
+                "devices": [{"id": device, "address": "198.51.%d.%d" % (device, place), "leaf": "G%d" % (place // 8)} for device in range(2)]}
+               for place, host in enumerate(hosts)]
+
+    def results(plan):
+        found = {host: {"run_id": "r1", "state": "finished", "measurements": []} for host in hosts}
+        for name, ((source, device), (target, _other)) in pairs_of(plan):
+            found[source]["measurements"].append({
+                "id": "r1/%s/forward/1" % name, "kind": "rdma", "status": "ok", "operation": "write", "measure": "bandwidth",
+                "source": {"host": source, "device": device}, "target": {"host": target, "device": device},
+                "samples": [{"size_bytes": 65536, "bandwidth_gbit_s": 200.0 if {source, target}.isdisjoint(slow) else 140.0}]})
+        return found
+
+    plan = make_plan(entries, "quick", seed=1)
+    whole = extended(plan, plan_confirmation_run(plan, diagnose(hosts, results(plan), plan=plan), results(plan)).rounds)
+    found = diagnose(hosts, results(whole), plan=whole)
+    assert (sorted(name for _kind, name, _sure in named(found)), bad(found)) == (slow, slow)
