@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import heapq
 import random
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import HccnError
 from ansible_collections.hccn.cluster.plugins.module_utils._fabric import plan
@@ -36,12 +37,13 @@ Pair = tuple[str, tuple[Npu, Npu]]
 
 @dataclass(frozen=True)
 class Done:
-    """One pair of a run. ``outcome`` is None if it was left out."""
+    """One pair of a run. ``outcome`` is None if it was left out. ``options``: of this pair only."""
 
     name: str
     source: Npu
     target: Npu
     outcome: Outcome | None
+    options: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True)

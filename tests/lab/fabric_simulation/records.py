@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose.measurement_table import Npu
+from tests.lab.fabric_simulation.clos import Clos
 from tests.lab.fabric_simulation.events import Done
 from tests.lab.fabric_simulation.world import LATENCY, LINE, OK, SILENT, World
 
@@ -16,7 +17,7 @@ MOST_RECORDS = 200
 """A host with more records returns rows."""
 
 
-def results(world: World, done: Sequence[Done]) -> dict[str, dict[str, Any] | None]:
+def results(world: World | Clos, done: Sequence[Done]) -> dict[str, dict[str, Any] | None]:
     """Return the results by host, None for a host that hangs."""
     silent = world.silent_hosts()
     mine: dict[str, list[Done]] = {host: [] for host in world.hosts}
@@ -44,16 +45,16 @@ def matrix(world: World) -> dict[str, dict[str, Any]]:
     return found
 
 
-def _measurements(world: World, done: Sequence[Done], silent: set[str]) -> list[dict[str, Any]]:
+def _measurements(world: World | Clos, done: Sequence[Done], silent: set[str]) -> list[dict[str, Any]]:
     if len(done) <= MOST_RECORDS or len({one.source.device == one.target.device for one in done}) > 1:
         return [_record(world, one, silent) for one in done]
     return [_record(world, one, silent) for one in done if one.outcome is not None and one.outcome.state != OK] + list(_rows(world, done))
 
 
-def _record(world: World, done: Done, silent: set[str]) -> dict[str, Any]:
+def _record(world: World | Clos, done: Done, silent: set[str]) -> dict[str, Any]:
     found: dict[str, Any] = {
         "id": f"{RUN}/{done.name}/forward/1", "kind": "rdma", "status": "ok", **WHAT, "source": done.source._asdict(), "target": done.target._asdict(),
-        **_context(world), "samples": []}
+        **_context(world), "samples": [], **_options(world, done)}
     if done.outcome is not None and done.outcome.state == OK:
         claimed = world.claim.factor if world.claim and world.claim.host == done.source.host else 1.0
         if world.latency:
@@ -71,7 +72,7 @@ def _record(world: World, done: Done, silent: set[str]) -> dict[str, Any]:
     return found
 
 
-def _rows(world: World, done: Sequence[Done]) -> Iterable[dict[str, Any]]:
+def _rows(world: World | Clos, done: Sequence[Done]) -> Iterable[dict[str, Any]]:
     """Return one row per device, with three significant digits."""
     place = {host: number for number, host in enumerate(world.hosts)}
     rows: dict[int, list[float | None]] = {}
@@ -85,13 +86,18 @@ def _rows(world: World, done: Sequence[Done]) -> Iterable[dict[str, Any]]:
         yield _row(world, Npu(host, device), row)
 
 
-def _row(world: World, source: Npu, worths: Sequence[float | None]) -> dict[str, Any]:
+def _row(world: World | Clos, source: Npu, worths: Sequence[float | None]) -> dict[str, Any]:
     measured: dict[str, Any] = {"samples": [{"size_bytes": SIZE, "bandwidth_gbit_s": worths}]}
     if world.latency:
         measured = {"measure": "latency", "samples": [{"size_bytes": 2, "latency_us": {"typical": worths}}]}
     return {"id": f"{RUN}/{source.host}/{source.device}/matrix", "kind": "matrix", "status": "ok", **WHAT, "source": source._asdict(),
-            "hosts": world.hosts, **_context(world), **measured}
+            "hosts": world.hosts, **_context(world), **_options(world), **measured}
 
 
-def _context(world: World) -> dict[str, Any]:
+def _options(world: World | Clos, done: Done | None = None) -> dict[str, Any]:
+    found = {**({"duration_s": 5} if getattr(world, "long", False) else {}), **((done.options if done else None) or {})}
+    return {"options": found} if found else {}
+
+
+def _context(world: World | Clos) -> dict[str, Any]:
     return {} if world.line_rate is None else {"context": {"line_rate_gbit_s": world.line_rate}}

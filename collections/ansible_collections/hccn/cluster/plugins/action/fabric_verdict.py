@@ -128,7 +128,7 @@ def _returned(found: diagnosis.Diagnosis, run_id: str) -> dict[str, Any]:
     now = utc()
     records = [
         record("verdict", f"{run_id}/verdict/{verdict.host}", "ok" if verdict.verdict == "good" else "failed", source={"host": verdict.host},
-               samples=[{"class": verdict.verdict, "message": verdict.message, "evidence": verdict.evidence}], started_at=now)
+               samples=[{key: value for key, value in verdict.as_dict().items() if key != "host"}], started_at=now)
         for verdict in found.verdicts
     ]
     records += [record("verdict", f"{run_id}/verdict/fabric/{number}", "failed", hosts=component["hosts"], samples=[component], started_at=now)

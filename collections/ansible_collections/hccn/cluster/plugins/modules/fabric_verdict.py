@@ -223,7 +223,8 @@ components:
   elements: dict
   contains:
     kind:
-      description: V(npu), V(node), V(rail), V(leaf), V(rack), V(super_pod), V(path) between leaves, or V(pair), the path between two NPUs or nodes.
+      description: V(npu), V(node), V(rail), V(leaf), V(uplink) (one of the uplinks of a leaf), V(spine) (one of the spines), V(rack), V(super_pod), V(path)
+        between leaves, or V(pair), the path between two NPUs or nodes.
         V(fabric) is the whole fabric, if more than 16 NPUs are bad and hardly any pair is good.
       type: str
     name:
@@ -233,8 +234,11 @@ components:
       description: V(slow), V(failed) or V(busy).
       type: str
     certain:
-      description: False if something else may be the cause, which the message names.
+      description: Whether RV(components[].certainty) is V(certain).
       type: bool
+    certainty:
+      description: V(certain), V(probable), or V(possible) if something else may well be the cause.
+      type: str
     direction:
       description: V(source) or V(target), if it is bad in one direction only.
       type: str
@@ -259,6 +263,7 @@ components:
       name: path L3-L5
       class: slow
       certain: true
+      certainty: certain
       hosts: [n9, n10, n17, n18]
       message: "path L3-L5: 32 of its pairs are slow, 20 % below normal"
       evidence: ["n9 NPU 0 to n17 NPU 0: 155.9 Gbit/s, normal is 195.1"]

@@ -11,11 +11,29 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
+from itertools import combinations
+from math import log
+from statistics import median
 from typing import NamedTuple
 
+from ...module_utils._core.samples import GBIT
 from .measurement_table import BUSY_CODES, INFERRED_CODES, Cell, Row, Table
-from .noise import Gates, Normal, gates
+from .noise import FEW, LEAST_SPREAD, Gates, Normal, drop_of, gates, tail_of
 from .strata import Strata, Stratum
+
+MOST_REPEATS, LEAST_REPEATS, MEDIAN_OF_REPEATS = 4, 3, 0.954
+"""Repeated values of a pair that are compared, least number of differences, and the median difference of two values with a standard deviation of one."""
+
+MOST_OF_TAIL = 20_000
+"""Values from which the tail is estimated. Of more, every n-th is used."""
+
+LOW, DIFFUSE = 3.5, 0.12
+"""A value is low from this many times the spread below the normal value on. Low values belong to a tail of sound pairs if no NPU is a side of more of them
+than two, or than this share of all sides."""
+
+NEARLY = 0.02
+"""Share of the normal value that a sound NPU may lack."""
 
 GOOD, SLOW, FAILED, BUSY = "good", "slow", "failed", "busy"
 
@@ -79,6 +97,7 @@ class Classification:
     """All cells of a table, classified.
 
     ``states``: by pair id. ``counts``: cells by state. ``host_of``: the number of each NPU's host. ``met``: by number of a host, those that it measured.
+    ``shared``: NPUs with slow cells that prove nothing, since long tests of a round share the links between leaves.
     ``spans``: kind, lowest and highest worth of the cells of an NPU that are not slow; a row counts for its source.
     """
 
@@ -89,11 +108,12 @@ class Classification:
         self.states: dict[str, str] = {}
         self.counts = dict.fromkeys((GOOD, SLOW, FAILED, BUSY), 0)
         self.strata = Strata(table)
-        self.normals: dict[Stratum, Normal] = self.strata.normals()
+        self.normals: dict[Stratum, Normal] = {stratum: self._with_noise(stratum, found) for stratum, found in self.strata.normals().items()}
         cells = len(table.cells) + sum(len(row.targets) for row in table.rows)
         self.gates: dict[Stratum, Gates] = {stratum: gates(found, relative_floor, count, cells) for stratum, found in self.normals.items()}
         self.slow.chance = max((gate.chance for gate in self.gates.values()), default=0.0)
         self.met: dict[int, set[int]] = {}
+        self.shared: set[int] = set()
         self.spans: dict[int, tuple[int, float, float]] = {}
         self.host_of = _host_numbers(table)
         self._cells: dict[Link, list[Cell]] = {}
@@ -119,6 +139,35 @@ class Classification:
     def spread(self) -> float:
         """The relative spread of one measurement; 0 if nothing was measured."""
         return self.normals[self.usual].spread if self.usual else 0.0
+
+    @property
+    def is_noise_unknown(self) -> bool:
+        """Whether there are too few values to know how much they vary, and they do vary."""
+        found = self.normals.get(self.usual) if self.usual else None
+        return found is not None and found.count < FEW and found.spread > 2 * LEAST_SPREAD
+
+    def _with_noise(self, stratum: Stratum, found: Normal) -> Normal:
+        """Return a normal value with the tail of low values between NPUs that reach it elsewhere; of few values, with the spread of repeated ones."""
+        cells = [cell for cell in self.strata.cells_of(stratum) if cell[2]]
+        cells = cells[::max(1, len(cells) // MOST_OF_TAIL)]
+        if found.count < FEW:
+            repeats: dict[tuple[int, int], list[float]] = {}
+            for source, target, worth in cells:
+                repeats.setdefault((min(source, target), max(source, target)), []).append(worth)
+            changes = [abs(log(one / other)) for values in repeats.values() for one, other in combinations(values[:MOST_REPEATS], 2)]
+            return found.pooled(median(changes) / MEDIAN_OF_REPEATS, len(changes)) if len(changes) >= LEAST_REPEATS else found
+        best: dict[int, list[float]] = {}
+        for source, target, worth in cells:
+            for npu in (source, target):
+                known = best.setdefault(npu, [0.0, 0.0])
+                if worth > known[1]:
+                    known[:] = sorted((known[0], known[1], worth))[1:]
+        sound = found.reference * (1 - max(drop_of(2 * found.spread), NEARLY))
+        drops = [log(found.reference / worth) for source, target, worth in cells
+                 if all(best[npu][worth == best[npu][1]] >= sound or best[npu][0] >= sound for npu in (source, target))]
+        low = [npu for source, target, worth in cells if worth < found.reference * (1 - drop_of(LOW * found.spread)) for npu in (source, target)]
+        most = max(Counter(low).values(), default=0)
+        return replace(found, tail=tail_of(drops)) if len(low) > 2 and most <= max(2, DIFFUSE * len(low)) else found
 
     def cells(self, source: int, target: int) -> list[Cell]:
         """Return the single records from one NPU to another."""
@@ -149,7 +198,7 @@ class Classification:
         if cell.worth is None:
             return True
         stratum = self._stratum(cell.source, cell.target, cell.kind)
-        return cell.worth < max(cell.floor, self.normals[stratum].reference * (1 - self.gates[stratum].bad))
+        return cell.worth < self.gates[stratum].limits(self.normals[stratum].reference, cell.floor)[1]
 
     def share(self, source: int, target: int) -> float | None:
         """Return the lowest worth from one NPU to another as a share of the normal value."""
@@ -199,9 +248,8 @@ class Classification:
 
     def _classify_value(self, cell: Cell, worth: float) -> str:
         stratum = self._stratum(cell.source, cell.target, cell.kind)
-        gate = self.gates[stratum]
-        drop = 1 - worth / self.normals[stratum].reference
-        proves_good = drop <= gate.good and worth >= cell.floor
+        good, bad, certain = self.gates[stratum].limits(self.normals[stratum].reference, cell.floor)
+        proves_good = worth >= good
         self.slow.sent[cell.source] += 1
         self._received[cell.target] += 1
         self._count_inconclusive(cell.source, cell.target, proves_good)
@@ -210,12 +258,26 @@ class Classification:
             self.slow.good[cell.source] += 1
             return GOOD
         self._weak[cell.target] += 1
-        if drop <= gate.bad and worth >= cell.floor:
+        if worth >= bad:
             return GOOD
+        if cell.long and self._crosses(cell.source, cell.target, cell.kind):
+            self._share(cell.source, cell.target)
+            return SLOW
         self.slow.add(cell.source, cell.target)
-        if drop <= gate.certain and worth >= cell.floor:
+        if worth >= certain:
             self.slow.uncertain.add((cell.source, cell.target))
         return SLOW
+
+    def _crosses(self, source: int, target: int, kind: int) -> bool:
+        """Return True for a bandwidth between two leaves that are known."""
+        one, other = self.table.leaves[source], self.table.leaves[target]
+        return self.table.kinds[kind].unit == GBIT and one is not None and other is not None and one != other
+
+    def _share(self, source: int, target: int) -> None:
+        """Count a slow cell that proves nothing, since the pair may have shared a link with others."""
+        for npu in (source, target):
+            self.slow.inconclusive[npu] += 1
+            self.shared.add(npu)
 
     def _count_inconclusive(self, source: int, target: int, good: bool) -> None:
         """A good value with a partner of a lower line rate does not prove the faster NPU good. Undo that the caller counts it as good."""
@@ -253,6 +315,10 @@ class Classification:
                 if worth is not None:
                     self._count_inconclusive(row.source, target, worth >= bound)
         slow = [place for place in weak if (row.worths[place] or 0.0) < bounds.bad[place]]
+        if row.long:
+            for place in [place for place in slow if self._crosses(row.source, row.targets[place], row.kind)]:
+                self._share(row.source, row.targets[place])
+                slow.remove(place)
         if slow:
             self._add_slow_places(row, slow, bounds.certain)
             good = [worth for worth, bound in zip(row.worths, bounds.bad) if worth is not None and worth >= bound]
@@ -268,9 +334,8 @@ class Classification:
         key = (row.kind, row.floor, id(row.targets), self.strata.source_group(row.source, row.kind))
         if key not in self._bounds:
             strata = [self._stratum(row.source, target, row.kind) for target in row.targets]
-            self._bounds[key] = _RowBounds(*(
-                [max(row.floor, self.normals[stratum].reference * (1 - drop)) for stratum, drop in zip(strata, drops)]
-                for drops in zip(*((self.gates[stratum].good, self.gates[stratum].bad, self.gates[stratum].certain) for stratum in strata))))
+            limits = {stratum: self.gates[stratum].limits(self.normals[stratum].reference, row.floor) for stratum in set(strata)}
+            self._bounds[key] = _RowBounds(*(list(bounds) for bounds in zip(*(limits[stratum] for stratum in strata))))
         return self._bounds[key]
 
     def _count_row(self, row: Row, measured: Sequence[int], weak: Sequence[int]) -> None:

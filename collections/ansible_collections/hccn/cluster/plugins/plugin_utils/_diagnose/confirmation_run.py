@@ -13,13 +13,23 @@ from typing import Any
 
 from ...module_utils._core.numbers import is_integer
 from ...module_utils._core.words import some
-from .._plan.isolation import MISSING, confirming_round, isolation_rounds, retest, retest_qps
-from .._plan.plan_forms import Entry, extended, pairs_of, topology_of
+from .._plan.isolation import MISSING, confirming_round, crossing_rounds, isolation_rounds, retest, retest_qps
+from .._plan.pair_list import NpuId, NpuPair
+from .._plan.plan_forms import Entry, extended, pairs_of, schedule_of, topology_of
 from .diagnosis import Diagnosis
 from .unstarted_runs import Results
 
-MOST_ROUNDS = 4
-"""Of isolation. One is enough if at most a quarter of the NPUs is bad."""
+MOST_ROUNDS, SHARE_OF_PLAN = 8, 0.1
+"""Rounds of a confirmation run: this many, and this share of the rounds of the plan."""
+
+MOST_ISOLATING = 4
+"""Rounds of isolation. One is enough if at most a quarter of the NPUs is bad."""
+
+MOST_CROSSING = 3
+"""Rounds between the leaves of which an uplink may be bad."""
+
+PORTS = 16
+"""Source ports of a pair that is measured over other paths, if the run sets the port and there are rounds enough."""
 
 MOST_RETESTED = 64
 """Pairs that are measured again."""
@@ -30,7 +40,8 @@ class ConfirmationRun:
     """Further rounds after those of the plan, and the reasons for them.
 
     ``open_npus``: NPUs that are measured with a proven good one in these rounds; ``behind_path`` of them were measured with such ones only over a bad leaf
-    or path, and ``single_partner`` of them are bad and were measured with a single host only. ``retested``: bad pairs that are measured again.
+    or path, ``single_partner`` of them are bad and were measured with a single host only, and ``unproven`` of them are bad in few measurements of a run that
+    has others without a cause. ``retested``: bad pairs that are measured again. ``crossing``: leaves whose uplinks are measured again.
     ``contested``: hosts that report higher values than all others.
     """
 
@@ -39,6 +50,8 @@ class ConfirmationRun:
     retested: int
     behind_path: int = 0
     single_partner: int = 0
+    unproven: int = 0
+    crossing: int = 0
     contested: Sequence[str] = ()
 
     def as_dict(self, plan: Mapping[str, Any]) -> dict[str, Any]:
@@ -55,15 +68,19 @@ class ConfirmationRun:
 
     def _reasons(self) -> list[str]:
         reasons = []
-        unmet = self.open_npus - self.behind_path - self.single_partner
+        unmet = self.open_npus - self.behind_path - self.single_partner - self.unproven
         if unmet:
             reasons.append(f"{unmet} NPU{'s were' if unmet > 1 else ' was'} not measured with a proven good one")
         if self.behind_path:
             reasons.append(f"{self.behind_path} NPU{'s were' if self.behind_path > 1 else ' was'} measured with proven good ones only over a bad leaf or path")
         if self.single_partner:
             reasons.append(f"{self.single_partner} NPU{'s are' if self.single_partner > 1 else ' is'} bad and measured with a single host only")
+        if self.unproven:
+            reasons.append(f"{self.unproven} NPU{'s are' if self.unproven > 1 else ' is'} bad in few measurements, and others are bad without a cause")
         if self.retested:
             reasons.append(f"{self.retested} bad pair{'s are' if self.retested > 1 else ' is'} between good NPUs")
+        if self.crossing:
+            reasons.append(f"an uplink of {self.crossing} {'leaves' if self.crossing > 1 else 'leaf'} or a spine may be bad")
         if self.contested:
             reasons.append(f"only {some(self.contested)} report{'' if len(self.contested) > 1 else 's'} higher values than the others")
         return reasons
@@ -75,26 +92,59 @@ def plan_confirmation_run(plan: Mapping[str, Any], found: Diagnosis, results: Re
     Hosts that returned nothing or a failure do not take part.
     """
     absent = {host for host, result in results.items() if not isinstance(result, Mapping) or not result or result.get("unreachable") or result.get("failed")}
-    pairs = list(pairs_of(plan))
-    states = {name: found.states.get(name, MISSING) for name, _npus in pairs}
-    isolating = [] if found.has_rows else _without(absent, isolation_rounds(plan, states, seed, MOST_ROUNDS, [*found.behind_path, *found.single_partner]))
-    uncertain = set(found.uncertain)
-    names = [name for name, npus in pairs if npus in uncertain and absent.isdisjoint(host for host, _device in npus)][:MOST_RETESTED]
-    retested = retest(extended(plan, isolating), names, {} if found.has_rows else states, seed, retest_qps(_used_qps(results)))
-    settling = [*isolating, *_without(absent, [*retested.again, *retested.others, *retested.same])]
-    confirming = confirming_round(extended(plan, settling), {*absent, *found.contested}, seed) if found.contested else []
-    rounds = [*settling, *confirming]
+    most = MOST_ROUNDS + int(SHARE_OF_PLAN * _rounds(plan))
+    open_npus = [*found.behind_path, *found.single_partner, *found.unproven]
+    isolating: list[list[Entry]] = []
+    if not found.has_rows:
+        states = {name: found.states.get(name, MISSING) for name, _npus in pairs_of(plan)}
+        isolating = _without(absent, isolation_rounds(plan, states, seed, MOST_ISOLATING, open_npus))[:MOST_ISOLATING]
+    contested = bool(found.contested)
+    left = most - len(isolating) - contested
+    pairs = _matching([pair for pair in found.uncertain if absent.isdisjoint(host for host, _device in pair)], max(1, left // 4))
+    crossing: list[list[Entry]] = []
+    if found.open_leaves:
+        crossing = _without(absent, crossing_rounds(extended(plan, isolating), found.open_leaves, min(MOST_CROSSING, left - 2), absent, seed))
+    retested = retest(extended(plan, [*isolating, *crossing]), pairs, set(found.proven), seed, _other_options(results, left - len(crossing) - 3))
+    again, same = retested.again[:max(1, left // 4) * max(1, len(retested.again) // max(1, len(retested.same)))], retested.same[:max(1, left // 4)]
+    others = retested.others[:max(0, left - len(crossing) - len(again) - len(same))]
+    settling = [*isolating, *_without(absent, again), *crossing, *_without(absent, [*others, *same])]
+    confirming = confirming_round(extended(plan, settling), {*absent, *found.contested}, seed) if contested else []
+    rounds = [*settling, *confirming][:most]
     if not rounds:
         return None
     met = {(entry[side]["host"], int(entry[side]["device"])) for one in isolating for entry in one for side in ("source", "target")}
-    behind_path, single_partner = met.intersection(found.behind_path), met.intersection(found.single_partner)
-    return ConfirmationRun(rounds, sum(map(len, isolating)), len(names), len(behind_path), len(single_partner - behind_path),
-                           found.contested if confirming else ())
+    reasons = [met.intersection(npus) for npus in (found.behind_path, found.single_partner, found.unproven)]
+    return ConfirmationRun(rounds, sum(map(len, isolating)), len(pairs), len(reasons[0]), len(reasons[1] - reasons[0]),
+                           len(reasons[2] - reasons[1] - reasons[0]), len(found.open_leaves) if crossing else 0, found.contested if confirming else ())
+
+
+def _rounds(plan: Mapping[str, Any]) -> int:
+    schedule = schedule_of(plan)
+    return (schedule.rounds if schedule else 0) + len(plan.get("rounds", ()))
+
+
+def _matching(pairs: Sequence[NpuPair], most: int) -> list[NpuPair]:
+    """Return at most MOST_RETESTED of the pairs, each NPU in at most ``most`` of them."""
+    used: Counter[NpuId] = Counter()
+    found: list[NpuPair] = []
+    for pair in dict.fromkeys(pairs):
+        if len(found) < MOST_RETESTED and all(used[npu] < most for npu in pair):
+            used.update(pair)
+            found.append(pair)
+    return found
+
+
+def _other_options(results: Results, rounds: int) -> list[dict[str, int]]:
+    """Return the options for other paths: other source ports if the run set one, else another number of queue pairs."""
+    ports = {port for result in results.values() for record in _measurements(result) for port in (_option(record, "source_port"),) if port is not None}
+    if ports:
+        return [{"source_port": min(max(ports), 65535 - PORTS) + number} for number in range(1, max(1, min(PORTS, rounds)) + 1)]
+    return [{"qps": retest_qps(_used_qps(results))}]
 
 
 def _used_qps(results: Results) -> int:
     """Return the number of queue pairs that most hosts report, 1 if they report none."""
-    reported = [{_qps_of(record) for record in _measurements(result)} for result in results.values()]
+    reported = [{_option(record, "qps") or 1 for record in _measurements(result)} for result in results.values()]
     return max(Counter(chain.from_iterable(reported)).items(), key=lambda item: (item[1], item[0]), default=(1, 0))[0]
 
 
@@ -103,10 +153,10 @@ def _measurements(result: Any) -> list[Any]:
     return found if isinstance(found, list) else []
 
 
-def _qps_of(record: Any) -> int:
+def _option(record: Any, name: str) -> int | None:
     options = record.get("options") if isinstance(record, Mapping) else None
-    qps = options.get("qps") if isinstance(options, Mapping) else None
-    return qps if is_integer(qps) else 1
+    value = options.get(name) if isinstance(options, Mapping) else None
+    return value if is_integer(value) else None
 
 
 def _joined(reasons: Sequence[str]) -> str:

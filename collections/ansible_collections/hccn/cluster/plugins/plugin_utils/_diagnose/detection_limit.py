@@ -5,14 +5,15 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from math import ceil, exp
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import combinations
+from math import ceil, exp, log1p
 from statistics import median
 from typing import Any
 
 from .classification import SLOW, Link, Classification
 from .component import SHOWN
+from .measurement_table import Table
 from .noise import Gates, Normal, cleared_by, gates, tail
 from .npu_faults import MOST
 from .strata import notes
@@ -44,11 +45,12 @@ def detection_limit(classification: Classification, hosts: int, slow_once: Seque
     if any(fast.is_doubt for fast in classification.strata.fast_pairs.values()):
         return {"samples": samples, "blind": remarks, "text": "; ".join(["the normal value is unknown, so no NPU is proven good", *remarks])}
     drops = _drops_of_npu_and_pair(normal, gate, samples)
-    seen = [count for count, two_hosts in _leaf_pairs(classification).values() if two_hosts]
+    leaf_pairs = _leaf_pairs(classification)
+    seen = [count for count, two_hosts in leaf_pairs.values() if two_hosts]
     if seen:
         drops[PATH] = _drop_of_path(normal, gate, int(median(seen)))
     percent = {kind: _round_up(100 * drop) for kind, drop in drops.items()}
-    blind = remarks + _not_seen(samples, classification.met_pairs(), hosts * (hosts - 1) // 2, len(seen), classification)
+    blind = remarks + _not_seen(samples, classification.met_pairs(), hosts * (hosts - 1) // 2, len(leaf_pairs), len(seen), classification)
     text = (f"{samples} measurements of an NPU with a spread of {100 * normal.spread:.2g} %: an NPU that lost {percent[NPU]:g} % or more would have been "
             f"named in {100 * (1 - MISS):g} of 100 runs, a single pair from {percent[PAIR]:g} %")
     text += f", a path between leaves from {percent[PATH]:g} %" if seen else ""
@@ -70,11 +72,13 @@ def _slow_once(classification: Classification, links: Sequence[Link]) -> list[st
         return []
     shown = "; ".join(classification.described(*link, SLOW) for link in links[:SHOWN]) + ("; ..." if len(links) > SHOWN else "")
     pairs = "a pair was" if len(links) == 1 else f"{len(links)} pairs were"
-    return [f"{pairs} slow once and good when measured again as before, so no component is blamed: {shown}"]
+    untested = sum(len(classification.cells(*link)) < 2 for link in links)
+    again = "and good when measured again as before" if not untested else f"and good when measured again as before ({untested} of them were not)"
+    return [f"{pairs} slow once {again}, so no component is blamed: {shown}"]
 
 
 def _drops_of_npu_and_pair(normal: Normal, gate: Gates, samples: int) -> dict[str, float]:
-    return {NPU: _drop_of_npu(normal, gate, samples), PAIR: _smallest(normal, gate, lambda drop: tail((drop - gate.certain) / normal.spread))}
+    return {NPU: _drop_of_npu(normal, gate, samples), PAIR: _smallest(normal, gate, lambda drop: _kept(drop, gate.certain, normal))}
 
 
 def _drop_of_npu(normal: Normal, gate: Gates, samples: int) -> float:
@@ -83,10 +87,10 @@ def _drop_of_npu(normal: Normal, gate: Gates, samples: int) -> float:
 
     def missed(drop: float) -> float:
         if samples > 1:
-            unnamed = _at_least(samples - bad + 1, samples, tail((drop - gate.bad) / normal.spread))
+            unnamed = _at_least(samples - bad + 1, samples, _kept(drop, gate.bad, normal))
         else:
-            unnamed = tail((drop - gate.certain) / normal.spread)
-        return max(2 * unnamed, 2 * _at_least(clearing, samples, tail((drop - gate.good) / normal.spread)))
+            unnamed = _kept(drop, gate.certain, normal)
+        return max(2 * unnamed, 2 * _at_least(clearing, samples, _kept(drop, gate.good, normal)))
 
     return _smallest(normal, gate, missed)
 
@@ -94,12 +98,17 @@ def _drop_of_npu(normal: Normal, gate: Gates, samples: int) -> float:
 def _drop_of_path(normal: Normal, gate: Gates, cells: int) -> float:
     """A bad path is missed unless nearly all of its cells are bad."""
     least = cells - ceil(MOST * cells) + 1
-    return _smallest(normal, gate, lambda drop: _at_least(least, cells, tail((drop - gate.bad) / normal.spread)))
+    return _smallest(normal, gate, lambda drop: _at_least(least, cells, _kept(drop, gate.bad, normal)))
+
+
+def _kept(drop: float, bound: float, normal: Normal) -> float:
+    """Return the probability that a value that lost the share ``drop`` is not below the gate ``bound``."""
+    return tail((log1p(-bound) - log1p(-drop)) / normal.spread)
 
 
 def _smallest(normal: Normal, gate: Gates, missed: Callable[[float], float]) -> float:
     """Return the smallest drop that is missed with a probability of at most MISS."""
-    low, high = gate.good, gate.certain + 5 * normal.spread
+    low, high = gate.good, 1 - (1 - gate.certain) * exp(-5 * normal.spread)
     for _step in range(40):
         drop = (low + high) / 2
         low, high = (drop, high) if missed(drop) > MISS else (low, drop)
@@ -129,37 +138,50 @@ def _round_up(percent: float) -> float:
 
 
 def _leaf_pairs(classification: Classification) -> dict[frozenset[str], tuple[int, bool]]:
-    """Return, for each pair of leaves, how often a host of one measured a host of the other, and whether two hosts of each took part."""
-    leaves: dict[int, str] = {}
-    for npu, host in enumerate(classification.host_of):
-        leaf = classification.table.leaves[npu]
+    """Return, for each pair of leaves with a rail in common and each other one that was measured, the number of measurements, and whether two hosts of each
+    leaf took part."""
+    table, host_of = classification.table, classification.host_of
+    on_rail: dict[object, set[str]] = {}
+    for leaf, rail in zip(table.leaves, table.rails):
         if leaf is not None:
-            leaves.setdefault(host, leaf)
-    known = sorted(set(leaves.values()))
-    found = {frozenset((leaf, other)): 0 for place, leaf in enumerate(known) for other in known[:place]}
+            on_rail.setdefault(rail, set()).add(leaf)
+    found = {frozenset(pair): 0 for leaves in on_rail.values() for pair in combinations(leaves, 2)}
     sides: dict[tuple[str, str], set[int]] = {}
-    for host, others in classification.met.items():
-        for other_leaf, count in Counter(map(leaves.get, others)).items():
-            leaf = leaves.get(host)
-            if leaf is None or other_leaf is None or leaf == other_leaf:
-                continue
-            found[frozenset((leaf, other_leaf))] += count
-            sides.setdefault((leaf, other_leaf), set()).add(host)
-            if len(sides.get((other_leaf, leaf), ())) < 2:
-                sides.setdefault((other_leaf, leaf), set()).update([other for other in others if leaves.get(other) == other_leaf])
-    return {key: (count, all(len(sides.get((one, other), ())) > 1 for one in key for other in key if one != other)) for key, count in found.items()}
+    for source, targets in _measured(table):
+        leaf = table.leaves[source]
+        if leaf is None:
+            continue
+        by_leaf: dict[str, list[int]] = {}
+        for target in targets:
+            other = table.leaves[target]
+            if other is not None and other != leaf:
+                by_leaf.setdefault(other, []).append(target)
+        for other, there in by_leaf.items():
+            found[frozenset((leaf, other))] = found.get(frozenset((leaf, other)), 0) + len(there)
+            sides.setdefault((leaf, other), set()).add(host_of[source])
+            opposite = sides.setdefault((other, leaf), set())
+            if len(opposite) < 2:
+                opposite.update(map(host_of.__getitem__, there))
+    return {pair: (count, all(len(sides.get((one, other), ())) > 1 for one in pair for other in pair if one != other)) for pair, count in found.items()}
 
 
-def _not_seen(samples: int, met: int, possible: int, seen: int, classification: Classification) -> list[str]:
-    """Return a sentence for each kind of fault that this run could not find."""
-    leaves = len({leaf for leaf in classification.table.leaves if leaf is not None})
-    between = leaves * (leaves - 1) // 2
+def _measured(table: Table) -> Iterator[tuple[int, Sequence[int]]]:
+    """Return source and measured targets of each cell and row."""
+    for cell in table.cells:
+        if cell.worth is not None:
+            yield cell.source, (cell.target,)
+    for row in table.rows:
+        yield row.source, [target for target, worth in zip(row.targets, row.worths) if worth is not None]
+
+
+def _not_seen(samples: int, met: int, possible: int, between: int, seen: int, classification: Classification) -> list[str]:
+    """Return a sentence for each kind of fault that this run could not find. ``between``: pairs of leaves; ``seen``: those measured by two hosts on each."""
     found = []
     if met < possible:
         found.append(f"{possible - met} of {possible} pairs of hosts were not measured")
     if seen < between:
         found.append(f"paths between {between - seen} of {between} pairs of leaves were not measured by two hosts on each leaf")
-    if not leaves:
+    if not any(classification.table.leaves):
         found.append("no leaf is known, so a slow leaf looks like many slow pairs")
     if samples < 2:
         found.append("an NPU with a single measurement cannot be distinguished from its partner")

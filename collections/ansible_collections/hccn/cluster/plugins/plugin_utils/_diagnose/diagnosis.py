@@ -15,14 +15,13 @@ from ...module_utils._core.words import all_printable, printable
 from .._plan.plan_forms import topology_of
 from . import host_answers, wording
 from .classification import BUSY, FAILED, GOOD, SLOW, Classification, Link
-from .component import FABRIC, NODE, NPU, ON_HOST, Component
+from .component import (CERTAINTIES, FABRIC, LEAF, NODE, NPU, ON_HOST, PAIR, PATH, POSSIBLE, PROBABLE, SPINE, UPLINK, Component)
 from .detection_limit import RELATIVE_FLOOR, detection_limit
+from .fabric_faults import FabricFaults
 from .fast_pairs import FastPairs
 from .host_classes import CLASSES, UNREACHABLE, HostClassifier, LeftOut, Verdict, with_left_out, with_problems
-from .leaf_paths import LeafPaths
 from .measurement_table import Npu
 from .npu_faults import NpuFaults
-from .path_faults import PathFaults
 from .planned_pairs import PlannedPairs, unreported
 from .plausibility import OUTLIER, drop_implausible, is_contested
 from .records import Report, read
@@ -34,6 +33,18 @@ FAILING_CLASSES = {"failed": (FAILED, UNREACHABLE), "slow": tuple(name for name 
 """The classes of hosts and components for which the task fails, by ``fail_on``."""
 
 LINE_RATE_FLOOR = 0.9
+
+FEW_OF_NPU = 3
+"""Measurements of an NPU that other traffic may have slowed down all."""
+
+MOST_BY_NOISE = 0.5
+"""Share of the normal value below which noise of unknown size does not bring all measurements of an NPU."""
+
+FEW_CROSSING = 8
+"""Measurements of an NPU up to which a single bad pair may be the only sign of a bad uplink."""
+
+CROSSING = (LEAF, UPLINK, PATH, SPINE, PAIR)
+"""Kinds of components of which more measurements between leaves show which one is bad."""
 
 LONGEST_MESSAGE = 8000
 """Characters of a verdict. It may join a sentence for each of 16 NPUs."""
@@ -53,7 +64,8 @@ class Diagnosis:
 
     The rest is input of the confirmation run. ``uncertain``: pairs behind components that are not certain. ``behind_path``: NPUs that were measured with proven
     good ones only over a bad leaf or path. ``has_rows``: whether the run returned rows. ``contested``: hosts that report higher values than all others, too few
-    of which contradict them. ``single_partner``: NPUs that are bad and were measured with one other host only.
+    of which contradict them. ``single_partner``: NPUs that are bad and were measured with one other host only. ``unproven``: NPUs that are slow in few
+    measurements, of a run in which others are slow without a cause. ``open_leaves``: leaves of which an uplink may be bad. ``proven``: NPUs that are good.
     """
 
     verdicts: list[Verdict]
@@ -68,6 +80,9 @@ class Diagnosis:
     has_rows: bool = False
     contested: list[str] = field(default_factory=list)
     single_partner: list[Npu] = field(default_factory=list)
+    unproven: list[Npu] = field(default_factory=list)
+    open_leaves: list[str] = field(default_factory=list)
+    proven: list[Npu] = field(default_factory=list)
 
     def by_class(self) -> dict[str, list[str]]:
         """Return the hosts of each class."""
@@ -126,12 +141,17 @@ def diagnose(hosts: Sequence[str], results: Results, floor_gbit_s: float | None 
         states={pair: "bad" if state != GOOD else GOOD for pair, state in classification.states.items()},
         regressions=regressions(classification, baseline or {}),
         problems=problems,
-        uncertain=[(table.npus[source], table.npus[target]) for component in attribution.components if not component.certain
-                   for source, target in component.links],
+        uncertain=[(table.npus[source], table.npus[target]) for component in attribution.components
+                   if not component.certain or not attribution.unproven.isdisjoint(component.npus) for source, target in component.links],
         behind_path=[table.npus[npu] for npu in attribution.excused],
         has_rows=bool(table.rows),
         contested=[host for host in sorted(odd_reporters) if is_contested(table, host)],
         single_partner=_with_single_partner(classification, attribution.components),
+        unproven=[table.npus[npu] for npu in sorted(attribution.unproven)],
+        open_leaves=sorted({str(table.leaves[npu]) for component in attribution.components if component.kind in CROSSING and not component.certain
+                            for npu in component.npus if table.leaves[npu] is not None and (
+                                component.kind != PAIR or classification.slow.total(npu) <= FEW_CROSSING)}),
+        proven=[table.npus[npu] for npu in sorted(attribution.proven)],
     )
 
 
@@ -153,12 +173,16 @@ def _reports(answered: host_answers.Answers, unstarted: UnstartedRuns, plan: Map
 class _Attribution:
     """The components to which bad cells are attributed.
 
-    ``excused``: NPUs whose bad cells are attributed to a leaf or a path. ``slow_once``: pairs that were slow once and are attributed to nothing.
+    ``excused``: NPUs whose bad cells are attributed to a leaf, a path or other pairs that shared a link. ``slow_once``: pairs that were slow once
+    and are attributed to nothing.
+    ``unproven``: NPUs that are slow in few measurements of a run with unknown noise. ``proven``: NPUs that are good.
     """
 
     components: list[Component]
     excused: list[int]
     slow_once: list[Link]
+    unproven: set[int]
+    proven: set[int]
 
 
 def _attribute(classification: Classification, silent: Sequence[str]) -> _Attribution:
@@ -167,25 +191,40 @@ def _attribute(classification: Classification, silent: Sequence[str]) -> _Attrib
     blamed: set[int] = set()
     excused: set[int] = set()
     slow_once: list[Link] = []
+    proven = {npu for npu in range(len(classification.table.npus)) if classification.slow.total(npu)}
     for layer in (classification.failed, classification.busy, classification.slow):
         npu_faults = NpuFaults(classification.table, layer, blamed)
-        leaf_paths = LeafPaths(classification, npu_faults, silent)
-        npu_faults.attribute(*leaf_paths.excuses(npu_faults.suspects))
-        path_faults = PathFaults(classification, npu_faults, leaf_paths)
-        path_faults.attribute()
+        fabric_faults = FabricFaults(classification, npu_faults, silent)
+        npu_faults.attribute(fabric_faults.excused, fabric_faults.doubtful)
+        fabric_faults.attribute()
         blamed |= npu_faults.blamed
+        proven = {npu for npu in proven if npu_faults.cleared[npu]}
         excused |= npu_faults.excused
-        components += npu_faults.components + path_faults.components
-        slow_once += path_faults.slow_once
+        components += npu_faults.components + fabric_faults.components
+        slow_once += fabric_faults.slow_once
+    unproven = _unproven(classification, components, slow_once)
     components += [_most_of_the_fabric(classification, stratum, fast) for stratum, fast in classification.strata.fast_pairs.items() if fast.is_doubt]
-    components.sort(key=lambda component: (component.kind in ON_HOST, not component.certain))
-    return _Attribution(components, sorted(excused - blamed), slow_once)
+    components.sort(key=lambda component: (component.kind in ON_HOST, CERTAINTIES.index(component.certainty)))
+    open_npus = excused | {npu for npu in classification.shared if npu not in proven}
+    return _Attribution(components, sorted(open_npus - blamed), slow_once, unproven, proven - blamed)
+
+
+def _unproven(classification: Classification, components: Sequence[Component], slow_once: Sequence[Link]) -> set[int]:
+    """Return the NPUs that are slow in few measurements, if other pairs are slow without a cause or the noise is unknown. They are not certain."""
+    noisy = classification.is_noise_unknown or bool(slow_once) or any(component.kind == PAIR and component.state == SLOW for component in components)
+    found: set[int] = set()
+    for component in components if noisy else ():
+        if component.kind in (NPU, NODE) and component.state == SLOW and max(map(classification.slow.total, component.npus)) <= FEW_OF_NPU and any(
+                (classification.share(*link) or 0.0) > MOST_BY_NOISE for link in component.links):
+            found.update(component.npus)
+            component.certainty = max(component.certainty, PROBABLE, key=CERTAINTIES.index)
+    return found
 
 
 def _most_of_the_fabric(classification: Classification, stratum: Stratum, fast: FastPairs) -> Component:
     """Return the component for the slower majority, where a few pairs are so much faster that the normal value is unknown."""
-    return Component(FABRIC, "most of the fabric", SLOW, list(fast.slower), [fast.link], sum(map(classification.slow.total, fast.slower)), [], certain=False,
-                     note=fast.sentence(classification.table.kinds[stratum[0]], classification.normals[stratum]))
+    return Component(FABRIC, "most of the fabric", SLOW, list(fast.slower), [fast.link], sum(map(classification.slow.total, fast.slower)), [],
+                     certainty=POSSIBLE, note=fast.sentence(classification.table.kinds[stratum[0]], classification.normals[stratum]))
 
 
 def _with_single_partner(classification: Classification, components: Sequence[Component]) -> list[Npu]:
@@ -201,7 +240,7 @@ def _with_single_partner(classification: Classification, components: Sequence[Co
 
 def _printable(verdict: Verdict) -> Verdict:
     """Return the verdict with all text from hosts and tools made safe for a terminal. The host name is from the inventory."""
-    return Verdict(verdict.host, verdict.verdict, printable(verdict.message, LONGEST_MESSAGE), all_printable(verdict.evidence))
+    return Verdict(verdict.host, verdict.verdict, printable(verdict.message, LONGEST_MESSAGE), all_printable(verdict.evidence), verdict.certainty)
 
 
 def _coverage(hosts: Sequence[str], classification: Classification) -> dict[str, int]:

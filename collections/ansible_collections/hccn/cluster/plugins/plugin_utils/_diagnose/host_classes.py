@@ -14,7 +14,7 @@ from ...module_utils._core.words import some
 from .._plan import measurable
 from . import unstarted_runs, wording
 from .classification import BUSY, FAILED, GOOD, SLOW, Classification
-from .component import ON_HOST, Component
+from .component import CERTAIN, CERTAINTIES, ON_HOST, POSSIBLE, Component
 from .host_answers import ANSWER_NOT_UNDERSTOOD
 from .host_summaries import HostSummaries
 from .measurement_table import BUSY_CODES
@@ -51,10 +51,11 @@ class Verdict:
     verdict: str
     message: str
     evidence: list[str]
+    certainty: str = CERTAIN
 
     def as_dict(self) -> dict[str, Any]:
         """Return the verdict as the action and the filter return it."""
-        return {"host": self.host, "class": self.verdict, "message": self.message, "evidence": self.evidence}
+        return {"host": self.host, "class": self.verdict, "certainty": self.certainty, "message": self.message, "evidence": self.evidence}
 
 
 @dataclass(frozen=True)
@@ -104,10 +105,13 @@ class HostClassifier:
             return Verdict(host, whole[0], whole[1], evidence)
         if mine:
             message = "; ".join(wording.sentence(component, self._classification) for component in mine)
-            return Verdict(host, worst({component.state for component in mine}), message, evidence)
+            state = worst({component.state for component in mine})
+            sure = min((component.certainty for component in mine if component.state == state), key=CERTAINTIES.index)
+            return Verdict(host, state, message, evidence, sure)
         unexplained = self._unexplained(npus)
         if measured > slow or unexplained:
-            return Verdict(host, GOOD, self._good_message(npus, measured - slow, slow + failed + busy - unexplained, unexplained, host), [])
+            return Verdict(host, GOOD, self._good_message(npus, measured - slow, slow + failed + busy - unexplained, unexplained, host), [],
+                           CERTAIN if any(map(self._classification.slow.good.__getitem__, npus)) else POSSIBLE)
         return Verdict(host, NOT_MEASURED, self._why_not_measured(host), self._evidence_elsewhere(npus))
 
     def _unexplained(self, npus: Sequence[int]) -> int:
@@ -195,7 +199,7 @@ def with_problems(verdict: Verdict, problems: Sequence[Problem]) -> Verdict:
         return verdict
     message = "; ".join([problem.message for problem in mine[:PROBLEMS_SHOWN]] + (["..."] if len(mine) > PROBLEMS_SHOWN else []))
     states = {verdict.verdict} | ({NOT_MEASURED} if any(problem.rule in DOUBTS for problem in mine) else set())
-    return Verdict(verdict.host, worst(states), f"{message}; {verdict.message}", verdict.evidence)
+    return Verdict(verdict.host, worst(states), f"{message}; {verdict.message}", verdict.evidence, verdict.certainty)
 
 
 def with_left_out(verdict: Verdict, left_out: Sequence[LeftOut]) -> Verdict:
@@ -212,7 +216,7 @@ def with_left_out(verdict: Verdict, left_out: Sequence[LeftOut]) -> Verdict:
     message = "; ".join(reasons)
     if verdict.verdict == NOT_MEASURED:
         return Verdict(verdict.host, worst({one.state for one in mine}), message, [])
-    return Verdict(verdict.host, worst({one.state for one in mine} | {verdict.verdict}), f"{message}; {verdict.message}", verdict.evidence)
+    return Verdict(verdict.host, worst({one.state for one in mine} | {verdict.verdict}), f"{message}; {verdict.message}", verdict.evidence, verdict.certainty)
 
 
 def worst(states: Collection[str]) -> str:

@@ -48,7 +48,8 @@ class Cell(NamedTuple):
 
     ``worth``: the value, where more is better: Gbit/s, or 1 / microseconds; None if nothing was measured. ``accused``: the NPU that the error names.
     ``path_options``: source port and number of queue pairs; packets take another path if they differ. ``floor``: Gbit/s below which the cell is slow.
-    ``rate``: the line rate in the record, 0 if there is none. ``both``: whether both directions were measured at once.
+    ``rate``: the line rate in the record, 0 if there is none. ``both``: whether both directions were measured at once. ``long``: whether
+    the test had a duration, so that the pairs of a round share links.
     """
 
     source: int
@@ -63,10 +64,16 @@ class Cell(NamedTuple):
     floor: float
     rate: float = 0.0
     both: bool = False
+    long: bool = False
+
+    @property
+    def has_port(self) -> bool:
+        """Whether the source port was set, so that the test takes the same path each time."""
+        return self.path_options[0] not in ("", "None")
 
 
 class Row(NamedTuple):
-    """The cells of one source. ``worths`` are in the order of ``targets``; for ``rate`` and ``both`` see Cell."""
+    """The cells of one source. ``worths`` are in the order of ``targets``; for ``rate``, ``both`` and ``long`` see Cell."""
 
     source: int
     kind: int
@@ -75,6 +82,7 @@ class Row(NamedTuple):
     floor: float
     rate: float = 0.0
     both: bool = False
+    long: bool = False
 
 
 class Table:

@@ -4,16 +4,16 @@
 """Attribute bad cells to NPUs, or to the fewest nodes, leaves, rails, racks and super pods that contain the bad NPUs.
 
 A pair is as good as the worst of its two NPUs and the path, so a good cell clears both NPUs. If one NPU of a bad cell is cleared and the other is not, the
-other one is bad. path_faults.py attributes bad cells between two cleared NPUs.
+other one is bad. fabric_faults.py attributes bad cells between two cleared NPUs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 
 from .classification import SLOW, Layer, Link
-from .component import FABRIC, LEAF, NODE, NPU, RACK, RAIL, SHOWN, SUPER_POD, Component
+from .component import CERTAIN, CERTAINTIES, FABRIC, LEAF, NODE, NPU, POSSIBLE, PROBABLE, RACK, RAIL, SHOWN, SUPER_POD, Component
 from .measurement_table import Table
 from .noise import cleared_by
 
@@ -22,6 +22,9 @@ NEARLY_ALL = 0.9
 
 MOST = 0.75
 """Share of a group's cells that must be bad."""
+
+MOST_OF_HOST = 0.5
+"""Share of the NPUs of a host above which a fault of the host is more likely than one of each."""
 
 LEAST_HOSTS = 3
 """Of a group larger than a node. With two hosts, one of them is as likely the cause."""
@@ -48,15 +51,15 @@ class NpuFaults:
         self.blamed: set[int] = set(blamed)
         self.components: list[Component] = []
         self.excused: frozenset[int] = frozenset()
-        self._doubtful: frozenset[int] = frozenset()
+        self._doubtful: Mapping[int, str] = {}
         self._blame_self_reported()
         self._blame_rails(self._find_suspects())
         self.suspects = self._find_suspects()
 
-    def attribute(self, excused: Collection[int] = (), doubtful: Collection[int] = ()) -> None:
-        """Attribute the bad cells of the suspects: first proven faults, then the open cases. For the arguments see leaf_paths.py."""
-        self.excused, self._doubtful = frozenset(excused), frozenset(doubtful)
-        self._blame_proven([npu for npu in self.suspects if npu not in self.excused and self._is_proven_bad(npu)])
+    def attribute(self, excused: Collection[int] = (), doubtful: Mapping[int, str] | None = None) -> None:
+        """Attribute the bad cells of the suspects: first proven faults, then the open cases. For the arguments see fabric_faults.py."""
+        self.excused, self._doubtful = frozenset(excused), doubtful or {}
+        self._blame_proven([npu for npu in self.suspects if npu not in self.excused and self.is_proven_bad(npu)])
         self._blame_open([npu for npu in self.suspects if npu not in self.blamed])
 
     # -- cleared NPUs and suspects
@@ -72,10 +75,15 @@ class NpuFaults:
     def _find_suspects(self) -> list[int]:
         return [npu for npu in range(len(self.table.npus)) if not self.cleared[npu] and npu not in self.blamed and self.layer.bad(npu)]
 
-    def _is_proven_bad(self, npu: int) -> bool:
+    def is_proven_bad(self, npu: int) -> bool:
         """Return True if two cleared partners are bad with it, or one beyond doubt."""
         partners = {partner for partner in self.layer.partners(npu) if self.cleared[partner]}
         return len(partners) > 1 or any(self._is_certain(npu, partner) for partner in partners)
+
+    def is_alone(self, npu: int) -> bool:
+        """Return True if its host is the only one on its leaf. Then the host and the links of the leaf cannot be distinguished."""
+        leaf = self.table.leaves[npu]
+        return leaf is None or len({self.table.npus[other].host for other, of in enumerate(self.table.leaves) if of == leaf}) < 2
 
     def _is_certain(self, npu: int, partner: int) -> bool:
         return (partner in self.layer.out[npu] and (npu, partner) not in self.layer.uncertain) or (
@@ -91,7 +99,7 @@ class NpuFaults:
             self._take(component, members)
 
     def _blame_rails(self, suspects: Sequence[int]) -> None:
-        """Blame rails on which no NPU is cleared, since no NPU there can clear another."""
+        """Blame rails on which no NPU is cleared, since no NPU there can clear another. If all bad cells have an NPU in common, it is the cause."""
         rails: dict[object, list[int]] = {}
         for npu in suspects:
             rails.setdefault(self.table.rails[npu], []).append(npu)
@@ -100,7 +108,8 @@ class NpuFaults:
         for rail, npus in sorted(rails.items(), key=lambda item: str(item[0])):
             members = [npu for npu in range(len(self.table.npus)) if self.table.rails[npu] == rail and self.layer.total(npu)]
             bad, total = (sum(count(npu) for npu in members) for count in (self.layer.bad, self.layer.total))
-            if len(npus) >= NEARLY_ALL * len(members) and self._host_count(npus) >= LEAST_HOSTS and bad >= MOST * total:
+            in_common = 2 * max(map(self.layer.bad, npus)) >= bad  # each bad cell counts for both of its NPUs
+            if len(npus) >= NEARLY_ALL * len(members) and self._host_count(npus) >= LEAST_HOSTS and bad >= MOST * total and not in_common:
                 self._take(self._component(RAIL, f"rail {rail}", npus), npus)
 
     def _blame_proven(self, npus: Sequence[int]) -> None:
@@ -108,18 +117,22 @@ class NpuFaults:
             self._take(component, members)
 
     def _grouped(self, npus: Sequence[int], kinds: Sequence[str]) -> Iterator[tuple[list[int], Component]]:
-        """Return the fewest groups of these kinds that contain the NPUs, the largest first, and then each NPU that is left."""
+        """Return the fewest groups of these kinds that contain the NPUs, the largest first, and then each NPU that is left.
+
+        If most NPUs of a host are bad, those that are excused are bad as well.
+        """
         if not npus:
             return
         left = set(npus)
-        groups = [(kind, name, members) for kind in kinds for name, members in self._groups(kind).items()]
-        groups = [group for group in groups if len(group[2]) > 1 and len(left.intersection(group[2])) >= NEARLY_ALL * len(group[2])]
+        groups = [(kind, name, set(members)) for kind in kinds for name, members in self._groups(kind).items()]
         groups = [group for group in groups if group[0] == NODE or LEAST_HOSTS <= self._host_count(group[2]) < len(self.table.hosts())]
         for kind, name, members in sorted(groups, key=lambda group: -len(group[2])):
-            mine = sorted(left.intersection(members))
+            mine = members & left
+            if kind == NODE and len(mine) > MOST_OF_HOST * len(members):
+                mine |= members & self.excused
             if len(mine) > 1 and len(mine) >= NEARLY_ALL * len(members):
-                left.difference_update(mine)
-                yield mine, self._component(kind, name, mine)
+                left -= mine
+                yield sorted(mine), self._component(kind, name, sorted(mine))
         for npu in sorted(left):
             yield [npu], self._component(NPU, str(self.table.npus[npu]), [npu])
 
@@ -141,9 +154,10 @@ class NpuFaults:
         bad, inconclusive = sum(map(self.layer.bad, members)), sum(map(self._bad_with_uncleared, members))
         mine = set(members) if len(members) > 1 else ()
         inside = sum(source in mine for npu in mine for source in self.layer.into[npu])
-        certain = kind not in (NODE, NPU) or self._doubtful.isdisjoint(members)
+        words = [self._doubtful.get(npu, CERTAIN) for npu in members] if kind in (NODE, NPU) else [CERTAIN]
+        certainty = min(words, key=CERTAINTIES.index)
         return Component(kind, name, self.layer.state, list(members), links, bad - inside, sorted(proven), bad - inconclusive,
-                         sum(map(self.layer.total, members)) - inconclusive, certain=certain, note="" if certain else DOUBT_OF_PATH)
+                         sum(map(self.layer.total, members)) - inconclusive, certainty=certainty, note=DOUBT_OF_PATH if certainty == POSSIBLE else "")
 
     def _bad_with_uncleared(self, npu: int) -> int:
         """Return the number of bad cells whose other NPU is not cleared."""
@@ -173,8 +187,8 @@ class NpuFaults:
 
     def _blame_whole_fabric(self, suspects: Sequence[int]) -> None:
         links = _first_links(link for npu in suspects for link in self.layer.links(npu))[:1]
-        self._take(Component(FABRIC, "the whole fabric", self.layer.state, list(suspects), links, sum(map(self.layer.bad, suspects)), [], certain=False,
-                             note=NO_GOOD_PAIRS), suspects)
+        self._take(Component(FABRIC, "the whole fabric", self.layer.state, list(suspects), links, sum(map(self.layer.bad, suspects)), [],
+                             certainty=POSSIBLE, note=NO_GOOD_PAIRS), suspects)
 
     def _blame_accused(self, suspects: Sequence[int]) -> None:
         """Blame NPUs that the other NPU of a cell accuses."""
@@ -194,8 +208,8 @@ class NpuFaults:
                 (alone if len(guilty) == 1 else shared).setdefault(npu, []).append(link)
         for npu, links in sorted({**shared, **alone}.items()):
             doubt = npu not in alone
-            self._take(Component(NPU, str(self.table.npus[npu]), self.layer.state, [npu], links[:SHOWN], len(links), [], certain=not doubt,
-                                 note=DOUBT if doubt else ""), [npu])
+            self._take(Component(NPU, str(self.table.npus[npu]), self.layer.state, [npu], links[:SHOWN], len(links), [],
+                                 certainty=POSSIBLE if doubt else PROBABLE, note=DOUBT if doubt else ""), [npu])
 
     def _open_links(self, suspects: Sequence[int]) -> list[Link]:
         """Return the bad cells of the suspects between two NPUs of which neither is cleared or blamed, without those that may be noise."""

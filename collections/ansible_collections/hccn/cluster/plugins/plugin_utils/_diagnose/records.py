@@ -122,7 +122,7 @@ class _Reader:
         sides = {side: self._table.number(*npu) for side, npu in (("source", source), ("target", target))}
         accused = sides.get(failed_end) if isinstance(failed_end, str) else None
         self._table.cells.append(Cell(sides["source"], sides["target"], number, worth, code, message, accused, pair, path_options, floor, rate,
-                                      options.get("bidirectional") is True))
+                                      options.get("bidirectional") is True, _is_long(options)))
 
     def _add_rows(self, source: Npu, record: Mapping[str, Any]) -> None:
         hosts, device = _names(record["hosts"]), _device(target_device(record, source.device))
@@ -140,7 +140,8 @@ class _Reader:
         number = self._table.number(*source)
         targets = self._table.targets(hosts, device)
         for kind, worths, floor in samples:
-            self._table.rows.append(Row(number, self._table.number_of_kind(kind), targets, worths, floor, rate, options.get("bidirectional") is True))
+            self._table.rows.append(Row(number, self._table.number_of_kind(kind), targets, worths, floor, rate, options.get("bidirectional") is True,
+                                        _is_long(options)))
         for code, names in failures:
             self._table.cells += [Cell(number, self._table.number(name, device), self._table.number_of_kind(failed_kind), None, code,
                                        "see the journal of the source", None, "", ("", ""), 0.0) for name in names]
@@ -165,6 +166,11 @@ class _Reader:
             return 0.0
         line_rate = _line_rate(context) if (size or 0) >= LINE_RATE_SIZE else 0.0
         return max(self._floor_gbit_s or 0.0, self._line_rate_floor * line_rate)
+
+
+def _is_long(options: Mapping[str, Any]) -> bool:
+    """Return True if the test ran for a given time. By default it moves a few megabytes, and rarely meets another one on a link."""
+    return options.get("duration_s") is not None
 
 
 def _proves_nothing(record: Mapping[str, Any]) -> bool:

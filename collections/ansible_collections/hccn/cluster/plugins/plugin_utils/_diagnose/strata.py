@@ -15,12 +15,18 @@ from statistics import median
 
 from ...module_utils._core.samples import MICROSECONDS
 from .fast_pairs import FastPairs, Measured, find_fast_pairs, gaps
-from .measurement_table import Kind, Table
+from .measurement_table import Cell, Kind, Table
 from .noise import Normal
 from .plausibility import normal_of_reports
 
 QUORUM = 8
 """A stratum with fewer values is compared with all values of its kind."""
+
+CORE = "core"
+"""The group of latencies between pods, which have one more tier of switches between them."""
+
+TIER, ALIKE = 0.1, 1.25
+"""Least difference between the latency inside and between pods, and largest factor among the latencies between pods."""
 
 LARGEST_DIFFERENCE = 1.5
 """A larger factor between strata of one kind, or between paths of one stratum, is a fault and not a property of the path."""
@@ -35,7 +41,8 @@ LEAST_HOSTS, LEAST_OF_SINGLE, SHARE_OF_SINGLE = 2, 3, 0.25
 """Hosts that make a speed; of hosts with one NPU more are needed, and a share of all hosts, since a bad link on each would look the same."""
 
 Stratum = tuple[int, object]
-"""The number of a kind, and a group within it: same leaf and same rail for latency, a line rate for bandwidth, None for the whole kind."""
+"""The number of a kind, and a group within it: tier (True inside a leaf, False inside a pod, CORE beyond it) and same rail for latency, a line rate for
+bandwidth, None for the whole kind."""
 
 LeafPair = tuple[object, object]
 
@@ -53,13 +60,16 @@ class Strata:
         self.speeds, self.expected_rates = line_rates_of_hosts(table)
         self.fast_pairs: dict[Stratum, FastPairs] = {}
         self.single_reporters: set[str] = set()
+        self._pods: dict[str | None, int] = {}
         self._stride = max(1, sum(len(row.targets) for row in table.rows) // SAMPLE)
 
     def group(self, source: int, target: int, kind: int) -> object:
         """Return the group of a pair within its kind, None if the kind is not divided."""
         if self._timed[kind]:
             leaves, rails = self._table.leaves, self._table.rails
-            return leaves[source] == leaves[target], rails[source] == rails[target]
+            near = leaves[source] == leaves[target]
+            tier = CORE if not near and self._pods.get(leaves[source]) != self._pods.get(leaves[target]) else near
+            return tier, rails[source] == rails[target]
         if not self.expected_rates:
             return None
         one, other = self.expected_rates[source], self.expected_rates[target]
@@ -82,6 +92,8 @@ class Strata:
 
     def normals(self) -> dict[Stratum, Normal]:
         """Return the normal value of each kind as a whole, and of each stratum that is compared by itself."""
+        if any(self._timed):
+            self._pods = pods_of(self._table, [cell for cell in self._sampled(self._table.cells) if self._timed[cell[2]]])
         values, by_leaves = self._collect()
         found = {stratum: self._normal(mine) for stratum, mine in values.items() if stratum[1] is None or self._is_large_enough(stratum, mine)}
         for stratum in self._compared(found):
@@ -94,7 +106,7 @@ class Strata:
         """Return the values of each stratum by reporting host, and those of latency strata by pair of leaves as well."""
         values: dict[Stratum, dict[str, list[float]]] = {}
         by_leaves: dict[Stratum, dict[LeafPair, list[float]]] = {}
-        for source, target, kind, worth in self._sampled():
+        for source, target, kind, worth in self._sampled(self._balanced_cells()):
             host = self._table.npus[source].host
             values.setdefault((kind, None), {}).setdefault(host, []).append(worth)
             group = self.group(source, target, kind)
@@ -126,7 +138,7 @@ class Strata:
     def _check_fast_pairs(self, stratum: Stratum, found: dict[Stratum, Normal], values: Sequence[float]) -> None:
         """Find pairs that are much faster than the others. If they are the normal ones, replace the normal value of the stratum in ``found``."""
         candidates = gaps(values, found[stratum])
-        cells = list(self._cells_of(stratum)) if candidates else []
+        cells = list(self.cells_of(stratum)) if candidates else []
         for gap in candidates:
             fast = find_fast_pairs(self._table, cells, found[stratum], gap)
             if fast is not None:
@@ -142,7 +154,7 @@ class Strata:
         return {stratum: normal for stratum, normal in found.items()
                 if stratum[1] is None or not self._timed[stratum[0]] or _is_plausible(normal, best[stratum[0]], by_leaves[stratum].values())}
 
-    def _cells_of(self, stratum: Stratum) -> Iterator[Measured]:
+    def cells_of(self, stratum: Stratum) -> Iterator[Measured]:
         """Return source, target and worth of the measurements of a stratum; of large matrices a sample."""
         kind, group = stratum
         for cell in self._table.cells:
@@ -155,10 +167,27 @@ class Strata:
                     if worth is not None and group in (None, self.group(row.source, target, kind)):
                         yield row.source, target, worth
 
-    def _sampled(self) -> Iterator[tuple[int, int, int, float]]:
-        """Return source, target, kind and worth of all cells, and of a sample of the rows whose kind is divided."""
+    def _balanced_cells(self) -> list[Cell]:
+        """Return the cells without those of NPUs that were measured more often than others.
+
+        The confirmation run measures bad NPUs again and again. In a small cluster, most values would be theirs.
+        """
+        cells = sorted((cell for cell in self._table.cells if cell.worth is not None), key=lambda cell: (len(cell.pair), cell.pair))
+        counts = Counter(npu for cell in cells for npu in (cell.source, cell.target)).values()
+        most = median(counts) if counts else 0
+        used: Counter[int] = Counter()
+        found = []
+        for cell in cells:
+            fewer, more = sorted((used[cell.source], used[cell.target]))
+            if more < most or not fewer:
+                used.update((cell.source, cell.target))
+                found.append(cell)
+        return found
+
+    def _sampled(self, cells: Iterable[Cell]) -> Iterator[tuple[int, int, int, float]]:
+        """Return source, target, kind and worth of these cells, and of a sample of the rows whose kind is divided."""
         table = self._table
-        for cell in table.cells:
+        for cell in cells:
             if cell.worth is not None:
                 yield cell.source, cell.target, cell.kind, cell.worth
         for number, row in enumerate(table.rows):
@@ -189,7 +218,9 @@ def notes(strata: Strata, normals: Mapping[Stratum, Normal]) -> list[str]:
         if group is not None and strata.kind(kind).unit == MICROSECONDS and normal.reference * LARGEST_DIFFERENCE < best:
             shown = strata.kind(kind).shown
             where = "pairs between leaves and rails"
-            if group in ((False, True), (True, False)):
+            if isinstance(group, tuple) and group[0] == CORE:
+                where = "pairs between groups of leaves, over one more tier of switches,"
+            elif group in ((False, True), (True, False)):
                 where = "pairs between leaves" if group == (False, True) else "pairs of different rails"
             found.append(f"{where} take {shown(normal.reference)} us, the nearest {shown(best)}: since all of them do, this is attributed to their path")
     return found
@@ -200,6 +231,33 @@ def _is_plausible(normal: Normal, best: float, by_leaves: Iterable[Sequence[floa
     if normal.reference * LARGEST_DIFFERENCE >= best:
         return True
     return normal.reference * LARGEST_OF_STRATUM >= best and max(map(median, by_leaves)) <= normal.reference * LARGEST_DIFFERENCE
+
+
+def pods_of(table: Table, cells: Iterable[tuple[int, int, int, float]]) -> dict[str | None, int]:
+    """Return the pod of each leaf: groups of leaves that are near each other and equally far from all leaves of other groups. Empty if there are none.
+
+    A slow path does not look like that: it would be between leaves of one group. Two groups of which one is a single leaf may be a slow leaf.
+    """
+    times: dict[tuple[str, str], list[float]] = {}
+    for source, target, _kind, worth in cells:
+        one, other = table.leaves[source], table.leaves[target]
+        if one is not None and other is not None and one != other and table.rails[source] == table.rails[target]:
+            times.setdefault((min(one, other), max(one, other)), []).append(1 / worth)
+    medians = {pair: median(values) for pair, values in times.items()}
+    ordered = sorted(medians.values())
+    if len(ordered) < 2:
+        return {}
+    place = max(range(1, len(ordered)), key=lambda number: ordered[number] / ordered[number - 1])
+    if ordered[place] < ordered[place - 1] * (1 + TIER) or ordered[-1] > ordered[place] * ALIKE:
+        return {}
+    pods: dict[str | None, int] = {leaf: number for number, leaf in enumerate(sorted({leaf for pair in medians for leaf in pair}))}
+    for one, other in (pair for pair, time in medians.items() if time < ordered[place]):
+        joined = {pods[one], pods[other]}
+        pods.update({leaf: min(joined) for leaf, pod in pods.items() if pod in joined})
+    separate = all(pods[one] != pods[other] for (one, other), time in medians.items() if time >= ordered[place])
+    sizes = Counter(pods.values())
+    single = sum(size == 1 for size in sizes.values())
+    return pods if separate and len(sizes) > single and (len(sizes) > 2 or not single) else {}
 
 
 def line_rates_of_hosts(table: Table) -> tuple[list[float], list[float | None]]:

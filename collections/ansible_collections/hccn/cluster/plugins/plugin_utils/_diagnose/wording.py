@@ -5,14 +5,17 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from statistics import median
 from typing import Any
 
+from ...module_utils._core.samples import MICROSECONDS
 from ...module_utils._core.words import some
 from .classification import BUSY, FAILED, SLOW, Classification
-from .component import FABRIC, NODE, NPU, ON_HOST, PAIR, SOURCE, TARGET, Component
+from .component import FABRIC, NODE, NPU, ON_HOST, PAIR, PROBABLE, SOURCE, TARGET, Component
+from .measurement_table import INFERRED_CODES
 
-PARTNERS_SHOWN = 4
+PARTNERS_SHOWN, CODES_SHOWN = 4, 2
 LEAST_DROP = 0.01
 """Smallest drop below the normal value that is mentioned."""
 
@@ -27,12 +30,12 @@ def sentence(component: Component, classified: Classification) -> str:
         return _with_note(f"{component.name}, {len(component.npus)} NPUs of {len(hosts)} hosts, {_IS[component.state]}", component)
     if component.kind in ON_HOST:
         start = f"{_subject(component, classified)}{_direction(component)}"
-        return _with_note(f"{start} {_partners(component, classified)}{_drop(component, classified)}", component)
+        return _with_note(f"{start} {_partners(component, classified)}{_drop(component, classified)}{_error(component, classified)}", component)
     if component.kind == PAIR:
         words = f"{component.name} {_IS[component.state] if component.name.startswith('path') else _ARE[component.state]}"
     else:
         words = f"{component.name}: {component.bad} of its pairs {_ARE[component.state]}"
-    return _with_note(f"{words}{_direction(component)}{_drop(component, classified)}", component)
+    return _with_note(f"{words}{_direction(component)}{_drop(component, classified)}{_error(component, classified)}", component)
 
 
 def evidence(component: Component, classified: Classification) -> list[str]:
@@ -45,7 +48,8 @@ def as_dict(component: Component, classified: Classification) -> dict[str, Any]:
     """Return a component as the action returns it. The evidence of a component on a host is in the host's verdict."""
     hosts = sorted({classified.table.npus[npu].host for npu in component.npus})
     message = sentence(component, classified)
-    found: dict[str, Any] = {"kind": component.kind, "name": component.name, "class": component.state, "certain": component.certain, "hosts": hosts,
+    found: dict[str, Any] = {"kind": component.kind, "name": component.name, "class": component.state, "certain": component.certain,
+                             "certainty": component.certainty, "hosts": hosts,
                              "message": message if component.kind == FABRIC or component.kind not in ON_HOST else f"{hosts[0]}: {message}"}
     if component.kind in (NPU, NODE):
         found["devices"] = [{"host": classified.table.npus[npu].host, "device": classified.table.npus[npu].device} for npu in sorted(component.npus)]
@@ -81,8 +85,20 @@ def _partners(component: Component, classified: Classification) -> str:
 def _drop(component: Component, classified: Classification) -> str:
     """Return how far its cells are below the normal value; nothing for cells that only miss an absolute floor, which is in the evidence."""
     shares = [share for share in (classified.share(*link) for link in component.links) if share is not None] if component.state == SLOW else []
-    return f", {100 * (1 - median(shares)):.2g} % below normal" if shares and median(shares) < 1 - LEAST_DROP else ""
+    if not shares or median(shares) >= 1 - LEAST_DROP:
+        return ""
+    timed = all(kind.unit == MICROSECONDS for kind in classified.table.kinds if kind.unit)
+    return f", {100 * (1 / median(shares) - 1):.2g} % above normal" if timed else f", {100 * (1 - median(shares)):.2g} % below normal"
+
+
+def _error(component: Component, classified: Classification) -> str:
+    """Return the error codes of its failed cells, the most frequent first."""
+    if component.state != FAILED:
+        return ""
+    codes = Counter(cell.code for link in component.links for cell in classified.cells(*link) if cell.worth is None and cell.code not in INFERRED_CODES)
+    return f" ({some([code for code, _count in codes.most_common()], CODES_SHOWN)})" if codes else ""
 
 
 def _with_note(text: str, component: Component) -> str:
-    return f"{text}: {component.note}" if component.note else text
+    sure = f"{text} (probable)" if component.certainty == PROBABLE else text
+    return f"{sure}: {component.note}" if component.note else sure

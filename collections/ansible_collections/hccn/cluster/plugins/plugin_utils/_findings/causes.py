@@ -89,9 +89,9 @@ CAUSES: Mapping[str, Cause] = {
     "not_measured": Cause(UNKNOWN, "Nothing was measured, and no fault is known.", _FABRIC),
     "answer_not_understood": Cause(UNKNOWN, "The host reported a value that is impossible, or an answer that cannot be understood. It was dropped.",
                                    "Compare the clock, the tools and their versions of {host} with those of the other hosts"),
-    "slow_fabric": Cause(SLOW, "A rail, a leaf, a path or another part of the fabric is slow.",
+    "slow_fabric": Cause(SLOW, "A rail, a leaf, an uplink, a spine, a path or another part of the fabric is slow.",
                          "Compare the ports, PFC, ECN and MTU of the switches on it with those of another one"),
-    "failed_fabric": Cause(FAILED, "Pairs over a rail, a leaf, a path or another part of the fabric fail.",
+    "failed_fabric": Cause(FAILED, "Pairs over a rail, a leaf, an uplink, a spine, a path or another part of the fabric fail.",
                            "Check the links, routes and access lists of the switches on it"),
     "regression": Cause(SLOW, "An NPU is slower than its baseline, even if it is not slower than the other NPUs.", _OPTICS),
     # Rank table and collective.

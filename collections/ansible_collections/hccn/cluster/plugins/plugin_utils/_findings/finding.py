@@ -14,8 +14,8 @@ from ...module_utils._core.words import LONGEST_TEXT, ending, natural, npus, pri
 from . import causes
 from .evidence import Evidence, of_text
 
-HOST, NPU, PORT, RAIL, LEAF, RACK, SUPER_POD, PATH, PAIR, FABRIC, CLUSTER, RUN = KINDS = (
-    "host", "npu", "port", "rail", "leaf", "rack", "super_pod", "path", "pair", "fabric", "cluster", "run")
+HOST, NPU, PORT, RAIL, LEAF, UPLINK, SPINE, RACK, SUPER_POD, PATH, PAIR, FABRIC, CLUSTER, RUN = KINDS = (
+    "host", "npu", "port", "rail", "leaf", "uplink", "spine", "rack", "super_pod", "path", "pair", "fabric", "cluster", "run")
 
 ON_HOST = (HOST, NPU, PORT)
 """Kinds of components that determine the class of their hosts; a bad leaf or path does not make a host bad."""

@@ -11,6 +11,7 @@ single round (with an odd number of NPUs one of them rested, and up to (NPUs - 3
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -50,7 +51,7 @@ class Evidence:
 
 @dataclass(frozen=True)
 class Retest:
-    """``again``: rounds of the same pairs with other ``options``. ``others``: rounds of their NPUs with other partners. ``same``: rounds of the same pairs
+    """``again``: rounds of the same pairs with other options. ``others``: rounds of their NPUs with other partners. ``same``: rounds of the same pairs
     as before."""
 
     again: list[list[Entry]]
@@ -89,41 +90,70 @@ def retest_qps(used: int) -> int:
     return 2 * used if 2 * used <= MOST_RETEST_QPS else min(used // 2, MOST_RETEST_QPS)
 
 
-def retest(plan: Mapping[str, Any], pairs: Iterable[str], states: Mapping[str, str], seed: int = 0, qps: int = RETEST_QPS) -> Retest:
-    """Return rounds that show whether the path of these pairs is bad: the pairs with another number of queue pairs, their NPUs with other proven partners if
-    there are any, and the pairs with the same options.
+def retest(plan: Mapping[str, Any], pairs: Iterable[NpuPair], proven: Collection[NpuId], seed: int = 0,
+           others: Sequence[Mapping[str, Any]] = ({"qps": RETEST_QPS},)) -> Retest:
+    """Return rounds that show whether the path of these pairs is bad: the pairs with each of the ``others`` options, their NPUs with other ``proven``
+    partners if there are any, and the pairs as before.
 
-    A source stays a source and a target a target, since an NPU may be bad in one direction only. Partners on the same leaf are preferred, since no path
-    between leaves is involved there.
+    A source stays a source and a target a target, since an NPU may be bad in one direction only.
 
-    The path is bad if both NPUs are good with others and the pair is bad again. If the pair is good with another number of queue pairs and bad with the same
-    options, one of several links of the path is bad. If it is good with the same options, the fault is intermittent, or was elsewhere. Raises InputError for
-    an id that is not in the plan.
+    The path is bad if both NPUs are good with others and the pair is bad again. Without a source port, a test may take another path each time, so a good
+    one proves nothing about the path of the bad one.
     """
-    wanted = set(pairs)
-    found = {name: pair for name, pair in pairs_of(plan) if name in wanted}
-    if wanted - set(found):
-        raise InputError(f"the plan has no pair {sorted(wanted - set(found))[0]}")
-    same = list({frozenset(pair): pair for pair in found.values()}.values())
+    same = list({frozenset(pair): pair for pair in pairs}.values())
     topology = topology_of(plan)
     addresses = _addresses(topology)
-    evidence = _evidence(plan, states)
-    proven = [npu for npu in _shuffled(topology, seed) if npu in evidence.proven]
-    again, others = edge_colored_rounds(same), edge_colored_rounds(_with_other_partners(same, proven, topology))
-    entries = _entries(plan, [*again, *others, *again], addresses)
-    last = len(again) + len(others)
-    return Retest([[{**entry, "options": {"qps": qps}} for entry in one] for one in entries[:len(again)]], entries[len(again):last], entries[last:])
+    known = [npu for npu in _shuffled(topology, seed) if npu in proven] if same else []
+    again, with_others = edge_colored_rounds(same), edge_colored_rounds(_with_other_partners(same, known, topology))
+    entries = _entries(plan, [*(again * len(others)), *with_others, *again], addresses)
+    swept, last = len(again) * len(others), len(again) * len(others) + len(with_others)
+    options = [option for option in others for _round in again]
+    return Retest([[{**entry, "options": dict(option)} for entry in one] for one, option in zip(entries[:swept], options)], entries[swept:last], entries[last:])
+
+
+def crossing_rounds(plan: Mapping[str, Any], leaves: Collection[str], count: int, without: Collection[str] = (), seed: int = 0) -> list[list[Entry]]:
+    """Return ``count`` rounds in which the NPUs of these leaves meet NPUs of other leaves on their rail, of different ones if possible.
+
+    Each measurement takes one of the uplinks and spines, so that their number shows which leaf has a bad one.
+    """
+    topology = topology_of(plan)
+    npus = [npu for npu in _shuffled(topology, seed) if npu[0] not in without and _leaf(topology, npu) is not None]
+    rounds: list[list[NpuPair]] = []
+    served: Counter[tuple[Any, Any]] = Counter()
+    for number in range(count):
+        free: dict[int, dict[Any, list[NpuId]]] = {}
+        for npu in npus[number:] + npus[:number]:
+            free.setdefault(npu[1], {}).setdefault(_leaf(topology, npu), []).append(npu)
+        pairs: list[NpuPair] = []
+        for by_leaf in free.values():
+            mine = [leaf for leaf in by_leaf if leaf in leaves]
+            while any(by_leaf[leaf] for leaf in mine):
+                leaf = max(mine, key=lambda one: len(by_leaf[one]))
+                other = max((one for one in by_leaf if one != leaf and by_leaf[one]), default=None,
+                            key=lambda one: (one not in leaves, -served[leaf, one], len(by_leaf[one])))
+                if other is None:
+                    break
+                served[leaf, other] += 1
+                pair = by_leaf[leaf].pop(), by_leaf[other].pop()
+                pairs.append(pair if (len(pairs) + number) % 2 else pair[::-1])
+        rounds.append(pairs)
+    return _entries(plan, [one for one in rounds if one], _addresses(topology))
 
 
 def _with_other_partners(pairs: Iterable[NpuPair], proven: Sequence[NpuId], topology: Topology) -> list[NpuPair]:
-    """Return pairs of both NPUs of each pair with other, proven partners, as source or target as before. Each partner is used as rarely as possible."""
+    """Return pairs of both NPUs of each pair with other, proven partners, as source or target as before. Each partner is used as rarely as possible.
+
+    An NPU that is proven meets another one of the leaf of its partner, which shows whether the path between the leaves is bad. Others meet one of their own
+    leaf, where no path between leaves is involved.
+    """
     served: dict[NpuId, int] = {}
     chosen: dict[frozenset[NpuId], NpuPair] = {}
     sides = [side for source, target in pairs for side in ((source, target, True), (target, source, False))]
     for npu, avoided, sends in sides:
         fit = [other for other in proven if other[1] == npu[1] and other not in (npu, avoided) and frozenset((npu, other)) not in chosen]
         if fit:
-            near = [other for other in fit if _leaf(topology, other) == _leaf(topology, npu)]
+            leaf = _leaf(topology, avoided if npu in proven else npu)
+            near = [other for other in fit if _leaf(topology, other) == leaf]
             partner = min(near or fit, key=lambda other: served.get(other, 0))
             served[partner] = served.get(partner, 0) + 1
             chosen[frozenset((npu, partner))] = (npu, partner) if sends else (partner, npu)

@@ -35,7 +35,8 @@ def document(page: Page) -> dict[str, Any]:
         "conclusion": {"result": page.conclusion.result, "fail_on": page.conclusion.fail_on} if page.conclusion else None,
         "findings": [one.as_sample() for one in page.findings],
         "hosts": [{"host": row.host, "class": row.verdict, "message": row.sentence, "evidence": row.evidence, "judged": row.judged} for row in page.verdicts],
-        "components": [{"kind": row.kind, "name": row.name, "class": row.state, "message": row.sentence, "evidence": row.evidence, "certain": row.certain}
+        "components": [{"kind": row.kind, "name": row.name, "class": row.state, "message": row.sentence, "evidence": row.evidence, "certain": row.certain,
+                        "certainty": row.certainty}
                        for row in page.fabric],
         "worst": [{"source": row.source, "target": row.target, "value": row.value, "share": row.share, "unit": row.unit, "message": row.message,
                    "source_median": row.source_median, "target_median": row.target_median, "reverse": row.reverse} for row in page.worst],

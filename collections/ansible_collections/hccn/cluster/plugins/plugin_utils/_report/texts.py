@@ -102,7 +102,6 @@ TEXTS: dict[str, tuple[str, str]] = {
     "bad_hosts": ("Hosts that are not good ({count})", "不正常的主机（{count}）"),
     "good_hosts": ("Good", "正常的主机"),
     "component": ("(fabric)", "（网络）"),
-    "uncertain": ("uncertain", "不确定"),
     "more_hosts": ("{count} more hosts are not shown here; see the history.", "另有 {count} 台主机未在此列出，详见历史记录。"),
     # the maps
     "map_caption": (

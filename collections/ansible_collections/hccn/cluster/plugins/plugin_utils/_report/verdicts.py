@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 from ...module_utils._core.words import natural
+from .._diagnose.component import CERTAIN, CERTAINTIES, POSSIBLE
 from .._findings.finding import Finding
 from .._history.format import DROPPED
 from .._history.reader import Run
@@ -42,7 +44,12 @@ class FabricComponent:
     state: str
     sentence: str
     evidence: list[str]
-    certain: bool
+    certainty: str
+
+    @property
+    def certain(self) -> bool:
+        """Whether nothing else may be the cause."""
+        return self.certainty == CERTAIN
 
 
 def components(records: list[Record]) -> list[FabricComponent]:
@@ -54,8 +61,14 @@ def components(records: list[Record]) -> list[FabricComponent]:
                 continue
             kind, name, evidence = text(sample.get("kind")), text(sample.get("name")), sample.get("evidence")
             found[kind, name] = FabricComponent(kind, name, text(sample.get("class")) or "failed", text(sample.get("message")),
-                                                [str(item) for item in evidence] if isinstance(evidence, list) else [], sample.get("certain") is not False)
+                                                [str(item) for item in evidence] if isinstance(evidence, list) else [], _certainty(sample))
     return list(found.values())
+
+
+def _certainty(sample: Mapping[str, Any]) -> str:
+    """Return how sure a component is. Records of earlier releases have only ``certain``."""
+    word = text(sample.get("certainty"))
+    return word if word in CERTAINTIES else POSSIBLE if sample.get("certain") is False else CERTAIN
 
 
 def severity(verdict: str) -> int:

@@ -21,14 +21,14 @@ def test_result_of_a_diagnosis():
     assert result == {
         "changed": False, "run_id": "r1", "coverage": {"hosts": 2}, "components": [rail, npu], "detection_limit": {"samples": 2}, "regressions": [],
         "problems": [], "suspects": ["n2"],
-        "verdicts": [{"host": "n1", "class": "good", "message": "fine", "evidence": []},
-                     {"host": "n2", "class": "slow", "message": "NPU 3 is slow with n1", "evidence": ["x"]}],
+        "verdicts": [{"host": "n1", "class": "good", "certainty": "certain", "message": "fine", "evidence": []},
+                     {"host": "n2", "class": "slow", "certainty": "certain", "message": "NPU 3 is slow with n1", "evidence": ["x"]}],
         "hosts": {"good": ["n1"], "slow": ["n2"], "failed": [], "busy": [], "unreachable": [], "not_measured": []},
         "measurements": [
             {"schema": "hccn.cluster/measurement/1", "id": "r1/verdict/n1", "kind": "verdict", "status": "ok", "source": {"host": "n1"},
-             "samples": [{"class": "good", "message": "fine", "evidence": []}]},
+             "samples": [{"class": "good", "certainty": "certain", "message": "fine", "evidence": []}]},
             {"schema": "hccn.cluster/measurement/1", "id": "r1/verdict/n2", "kind": "verdict", "status": "failed", "source": {"host": "n2"},
-             "samples": [{"class": "slow", "message": "NPU 3 is slow with n1", "evidence": ["x"]}]},
+             "samples": [{"class": "slow", "certainty": "certain", "message": "NPU 3 is slow with n1", "evidence": ["x"]}]},
             {"schema": "hccn.cluster/measurement/1", "id": "r1/verdict/fabric/1", "kind": "verdict", "status": "failed", "hosts": ["n1", "n2"],
              "samples": [rail]},
         ],

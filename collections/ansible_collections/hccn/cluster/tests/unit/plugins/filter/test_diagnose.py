@@ -21,7 +21,7 @@ def test_a_slow_npu_is_named():
     found = diagnose(RECORDS)
     assert sorted(found) == ["components", "coverage", "detection_limit", "hosts", "problems", "regressions", "suspects", "verdicts"]
     assert found["hosts"] == {"good": ["a", "b", "d"], "slow": ["c"], "failed": [], "busy": [], "unreachable": [], "not_measured": []}
-    assert found["components"] == [{"kind": "npu", "name": "c NPU 0", "class": "slow", "certain": True, "hosts": ["c"],
+    assert found["components"] == [{"kind": "npu", "name": "c NPU 0", "class": "slow", "certain": True, "certainty": "certain", "hosts": ["c"],
                                     "message": "c: NPU 0 is slow with 2 of 2 proven-good partners: b, d, 48 % below normal",
                                     "devices": [{"host": "c", "device": 0}]}]
 

@@ -66,7 +66,7 @@ def test_a_slow_npu_and_a_slow_node_are_named(bad, state):
     assert named(found) == [("node", "n03", state, None, True), ("npu", "n07 NPU 1", state, None, True)]
     assert bad_hosts(found) == {"n03": state, "n07": state}
     messages = {verdict.host: verdict.message for verdict in found.verdicts}
-    drop = ", 20 % below normal" if state == "slow" else ""
+    drop = ", 20 % below normal" if state == "slow" else " (retry_exceeded)"
     words = ("all 2 NPUs are slow", "NPU 1 is slow") if state == "slow" else ("all 2 NPUs fail", "NPU 1 fails")
     assert messages["n03"] == f"{words[0]} with 21 of 21 proven-good partners: n01, n02, n04, n05 and 7 more{drop}"
     assert messages["n07"] == f"{words[1]} with 10 of 10 proven-good partners: n01, n02, n04, n05 and 6 more{drop}"
@@ -152,10 +152,10 @@ def pair_again(*again):
     ([], False, "both NPUs are good with others: the path between them is bad, or the fault is intermittent; measure the pair again with another source port"),
     ([("n01", "n02", 0, 0.8)], True, "bad each time, and both NPUs are good with others: the path is bad, not the host"),
     ([("n01", "n02", 0, 0.8, {"qps": 4})], True, "also bad with another source port or number of queue pairs: the path is bad, not the host"),
-    ([("n01", "n02", 0, 1.0, {"source_port": 50000})], True,
-     "good with another source port or number of queue pairs: one of several links of the path is bad, not the host"),
-    ([("n02", "n01", 0, 1.0, {"qps": 4}), ("n02", "n01", 0, 0.8)], True,
-     "good with another source port or number of queue pairs: one of several links of the path is bad, not the host"),
+    ([("n01", "n02", 0, 1.0, {"source_port": 50000})], False,
+     "good with another source port or number of queue pairs: one of several links of the path is bad, or the fault is intermittent"),
+    ([("n02", "n01", 0, 1.0, {"qps": 4}), ("n02", "n01", 0, 0.8)], False,
+     "good with another source port or number of queue pairs, bad again as before: one of several links of the path is bad, not the host"),
     ([("n02", "n01", 0, 0.8, {"qps": 4}), ("n02", "n01", 0, 1.0)], False, "good at another time: the fault is intermittent"),
     ([("n02", "n01", 0, 0.8), ("n02", "n01", 0, 1.0)], False, "good at another time: the fault is intermittent"),
 ])
@@ -184,22 +184,22 @@ def slow_once(chosen, share, other=lambda: 1.0):
     return diagnose_records([*cells, *(record("again%d" % number, *pair, 0, 1.0) for number, pair in enumerate(slow))], plan=topology(LEAVES))
 
 
-@pytest.mark.parametrize("count, blamed", [(2, []), (3, [("pair", False)] * 3)])
+@pytest.mark.parametrize("count, blamed", [(2, []), (4, []), (5, [("pair", False)] * 5)])
 def test_many_pairs_that_were_slow_once_are_named(count, blamed):
-    """Two pairs are accepted, or 1 % of all measurements, which is one of 132 here."""
-    found = slow_once([("n02", "n01"), ("n04", "n03"), ("n06", "n05")][:count], 0.8)
+    """Other traffic on 1 % of all tests slows down one or two of 132, and rarely more than four."""
+    found = slow_once([("n02", "n01"), ("n04", "n03"), ("n06", "n05"), ("n08", "n07"), ("n10", "n09")][:count], 0.8)
     assert [(part["kind"], part["certain"]) for part in found.components] == blamed
-    assert any("2 pairs were slow once" in sentence for sentence in found.detection_limit["blind"]) is not bool(blamed)
+    assert any(f"{count} pairs were slow once" in sentence for sentence in found.detection_limit["blind"]) is not bool(blamed)
     assert {part["message"].split(": ", 1)[1] for part in found.components} == ({"good at another time: the fault is intermittent"} if blamed else set())
 
 
 @pytest.mark.parametrize("spread, blamed", [(0.01, 6), (0.08, 0)])
 def test_a_large_spread_allows_more_pairs_that_were_slow_once(spread, blamed):
-    """Of 132 measurements six were slow once: more than 2 % of them, less than 8 %."""
+    """Of 132 measurements six were slow once: more than 2 % of them, less than 8 %. With a spread of 8 %, one more is slow by noise."""
     chance = random.Random(4)
     found = slow_once([(HOSTS[place + 1], HOSTS[place]) for place in range(0, 12, 2)], 0.3, lambda: chance.gauss(1.0, spread))
     assert (len(found.components), bad_hosts(found)) == (blamed, {})
-    assert any("6 pairs were slow once" in sentence for sentence in found.detection_limit["blind"]) is not bool(blamed)
+    assert any("7 pairs were slow once" in sentence for sentence in found.detection_limit["blind"]) is not bool(blamed)
 
 
 def test_a_pair_that_failed_once_is_named():
@@ -219,7 +219,7 @@ def test_a_runner_that_did_not_answer_once_is_not_a_bad_path():
 
 def test_a_good_opposite_direction_is_mentioned():
     found = diagnosed(lambda source, target, device: 0.8 if (source, target, device) == ("n01", "n02", 0) else 1.0, both=True)
-    assert named(found) == [("pair", "path n01 NPU 0 to n02 NPU 0", "slow", None, True)]
+    assert named(found) == [("pair", "path n01 NPU 0 to n02 NPU 0", "slow", None, False)]
     assert found.components[0]["message"].endswith("the opposite direction is good, and both NPUs are good with others")
 
 

@@ -90,7 +90,8 @@ def test_two_hosts_are_both_suspects():
 def test_two_hosts_with_a_failed_pair_are_both_failed():
     found = diagnose("ab", results_of(record("a", "b", error="retry_exceeded"), hosts="ab"))
     assert classes(found) == {"a": "failed", "b": "failed"}
-    assert verdict(found, "a").message == "NPU 0 fails with b: the cause is this NPU, its partner or the path between them; no other pair shows which"
+    assert verdict(found, "a").message == (
+        "NPU 0 fails with b (retry_exceeded): the cause is this NPU, its partner or the path between them; no other pair shows which")
     assert verdict(found, "b").evidence == ["a NPU 0 to b NPU 0: retry_exceeded: it broke"]
 
 
@@ -101,8 +102,8 @@ def test_a_bad_pair_of_good_hosts_is_a_path():
     assert [(entry["kind"], entry["name"], entry["class"], entry["certain"], entry["hosts"]) for entry in found.components] == [
         ("pair", "path a NPU 0 to b NPU 0", "failed", False, ["a", "b"])]
     assert found.components[0]["message"] == (
-        "path a NPU 0 to b NPU 0 fails: both NPUs are good with others: the path between them is bad, or the fault is intermittent; measure the pair "
-        "again with another source port")
+        "path a NPU 0 to b NPU 0 fails (retry_exceeded): both NPUs are good with others: the path between them is bad, or the fault is intermittent; "
+        "measure the pair again with another source port")
     assert verdict(found, "a").message.endswith("; bad pairs attributed to the partner, path a NPU 0 to b NPU 0: 1")
     assert found.failing("failed") == ([], [found.components[0]["message"]])
 
@@ -111,7 +112,7 @@ def test_the_npu_with_more_bad_partners_is_blamed():
     pairs = [record("a", "b", error="retry_exceeded"), record("c", "a", error="retry_exceeded")]
     found = diagnose("abc", results_of(*pairs))
     assert classes(found) == {"a": "failed", "b": "not_measured", "c": "not_measured"}
-    assert verdict(found, "a").message == "NPU 0 fails with b, c"
+    assert verdict(found, "a").message == "NPU 0 fails with b, c (retry_exceeded) (probable)"
     assert verdict(found, "b").message == "its pairs failed because of their partners"
 
 
@@ -263,7 +264,7 @@ def test_many_partners_are_counted():
     pairs = [record("a", other, error="retry_exceeded", device=0) for other in names[1:]] + [
         record(one, other) for one, other in zip(names[1:], names[2:] + names[1])]
     found = diagnose(names, results_of(*pairs, hosts=names))
-    assert verdict(found, "a").message == "NPU 0 fails with 7 of 7 proven-good partners: b, c, d, e and 3 more"
+    assert verdict(found, "a").message == "NPU 0 fails with 7 of 7 proven-good partners: b, c, d, e and 3 more (retry_exceeded)"
     assert len(verdict(found, "a").evidence) == 7
 
 
@@ -278,7 +279,8 @@ def test_every_requested_host_has_one_verdict_in_order():
     found = diagnose(["d", "zzz", "a"], results_of(*ring()))
     assert [entry.host for entry in found.verdicts] == ["d", "zzz", "a"]
     assert {entry.verdict for entry in found.verdicts} <= set(host_classes.CLASSES)
-    assert verdict(found, "d").as_dict() == {"host": "d", "class": "good", "message": "2 good pairs with 2 other hosts, 195 to 195 Gbit/s", "evidence": []}
+    assert verdict(found, "d").as_dict() == {
+        "host": "d", "class": "good", "certainty": "certain", "message": "2 good pairs with 2 other hosts, 195 to 195 Gbit/s", "evidence": []}
 
 
 BUSY_NPU = host_classes.LeftOut("b", 5, "device_busy", "it is at work, pid 4711")

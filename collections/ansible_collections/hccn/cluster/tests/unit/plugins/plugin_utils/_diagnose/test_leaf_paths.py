@@ -73,6 +73,10 @@ def test_the_confirmation_run_measures_it_inside_its_leaf(bad_itself, verdict):
 def test_a_host_is_blamed_if_others_are_good_over_the_same_links():
     plan = plan_of(INSIDE + BETWEEN)
     found = diagnose(NAMES, measured(plan, lambda source, target: "a3" in (source, target), 100.0), plan=plan)
+    assert (named(found), classes(found)) == ([("npu", "a3 NPU 0", False)], {"a3": "slow"})
+    results = measured(plan, lambda source, target: "a3" in (source, target), 100.0)
+    whole = extended(plan, plan_confirmation_run(plan, found, results).rounds)
+    found = diagnose(NAMES, measured(whole, lambda source, target: "a3" in (source, target), 100.0), plan=whole)
     assert (named(found), classes(found)) == ([("npu", "a3 NPU 0", True)], {"a3": "slow"})
 
 

@@ -8,6 +8,8 @@ import random
 import pytest
 
 from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose.diagnosis import diagnose_records
+from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose.measurement_table import Table
+from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose.strata import pods_of
 
 FAST, SLOW = ["f%d" % number for number in range(1, 7)], ["s%d" % number for number in range(1, 5)]
 
@@ -103,3 +105,21 @@ def test_a_host_whose_links_all_negotiated_down_is_slow():
 def test_two_single_npu_hosts_that_negotiated_down_are_slow():
     found = diagnosed(FAST, lambda source, target, device: (194.0, 200) if {"f2", "f3"} & {source, target} else (388.0, 400))
     assert named(found) == [("npu", "f2 NPU 0"), ("npu", "f3 NPU 0")]
+
+
+def test_leaves_of_a_pod_are_near_each_other():
+    """Latency inside a pod and across the core; a slow leaf or a slow path is no pod."""
+    def pods(time):
+        leaves = "ABCD"
+        table = Table({leaf: {"devices": {"0": {"rail": 0, "leaf": leaf}}} for leaf in leaves})
+        for leaf in leaves:
+            table.number(leaf, 0)
+        return pods_of(table, [(one, other, 0, 1 / time(leaves[one], leaves[other])) for one in range(4) for other in range(4) if one != other])
+
+    def core(one, other):
+        return 3.0 if (one in "AB") == (other in "AB") else 3.8
+
+    assert pods(core) == {"A": 0, "B": 0, "C": 2, "D": 2}
+    assert pods(lambda one, other: 3.0) == {}
+    assert pods(lambda one, other: 3.8 if "D" in (one, other) else 3.0) == {}, "a slow leaf"
+    assert pods(lambda one, other: 3.8 if {one, other} == {"A", "D"} else 3.0) == {}, "a slow path"

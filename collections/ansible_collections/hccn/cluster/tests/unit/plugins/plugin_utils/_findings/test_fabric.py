@@ -52,7 +52,7 @@ def test_a_slow_npu_is_a_finding_with_its_evidence() -> None:
 def test_a_failed_host_is_one_finding() -> None:
     found, classes = diagnosed([("n3", 0), ("n3", 1)], None)
     assert classes["n3"] == "failed"
-    assert summaries(found) == ["failed_host failed host n3: all 2 NPUs fail with 8 of 8 proven-good partners: n1, n2, n4"]
+    assert summaries(found) == ["failed_host failed host n3: all 2 NPUs fail with 8 of 8 proven-good partners: n1, n2, n4 (retry_exceeded)"]
     assert found[0].devices == (("n3", 0), ("n3", 1))
 
 

@@ -7,8 +7,11 @@ import pytest
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import InputError
 from ansible_collections.hccn.cluster.plugins.module_utils._fabric.plan import parse_plan
 from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.plan_forms import extended, pairs_of
-from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.isolation import isolation_rounds, retest, retest_qps
+from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.isolation import crossing_rounds, isolation_rounds, retest, retest_qps
 from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.pair_plan import make_plan
+
+
+PROVEN_NPUS = [("n%d" % number, 0) for number in range(8)]
 
 
 def hosts(count, devices=1, **fields):
@@ -144,8 +147,7 @@ def test_more_bad_npus_take_more_rounds_and_are_all_named(seed):
 def test_a_bad_pair_is_measured_again_and_its_npus_with_others():
     plan = make_plan(hosts(6), "full", seed=1)
     bad = next(name for name, pair in pairs_of(plan) if {end[0] for end in pair} == {"n0", "n1"})
-    states = {name: "bad" if name == bad else "good" for name, _pair in pairs_of(plan)}
-    found = retest(plan, [bad], states)
+    found = retest(plan, [dict(pairs_of(plan))[bad]], PROVEN_NPUS)
     assert [entry["options"] for one in found.again for entry in one] == [{"qps": 4}]
     assert not any("options" in entry for one in found.others for entry in one)
     (again,), others = ends(found.again), ends(found.others)
@@ -170,8 +172,8 @@ def test_a_retest_uses_another_number_of_queue_pairs(used, qps):
 
 def test_many_bad_pairs_of_a_path_are_measured_again():
     plan = make_plan(hosts(8), "full")
-    wanted = [name for name, pair in pairs_of(plan) if {int(end[0][1:]) // 4 for end in pair} == {0, 1}]
-    found = retest(plan, wanted, {name: "bad" if name in wanted else "good" for name, _pair in pairs_of(plan)}, qps=8)
+    wanted = [pair for _name, pair in pairs_of(plan) if {int(end[0][1:]) // 4 for end in pair} == {0, 1}]
+    found = retest(plan, wanted, PROVEN_NPUS, others=[{"qps": 8}])
     assert (len(wanted), {entry["options"]["qps"] for one in found.again for entry in one}) == (16, {8})
     for rounds in (found.again, found.others):
         assert all(len({end for pair in one for end in pair}) == 2 * len(one) for one in ends(rounds))
@@ -182,8 +184,31 @@ def test_many_bad_pairs_of_a_path_are_measured_again():
     assert identifiers == ["p%04d" % number for number in range(29, 29 + len(identifiers))]
 
 
-def test_a_pair_outside_the_plan_is_refused():
-    plan, states = four(["good", "bad", "good"])
-    with pytest.raises(InputError) as raised:
-        retest(plan, ["p0009"], states)
-    assert raised.value.message == "the plan has no pair p0009"
+def test_a_pair_is_measured_with_several_source_ports():
+    plan = make_plan(hosts(4), pairs=[["n0", "n1"], ["n2", "n3"], ["n0", "n2"]])
+    wanted = [pair for _name, pair in pairs_of(plan)][:2]
+    found = retest(plan, wanted, [], others=[{"source_port": 50001}, {"source_port": 50002}])
+    assert [[entry["options"] for entry in one] for one in found.again] == [[{"source_port": 50001}] * 2, [{"source_port": 50002}] * 2]
+    assert (found.others, [["options" in entry for entry in one] for one in found.same]) == ([], [[False, False]])
+
+
+def test_proven_npus_of_a_bad_pair_meet_others_of_the_leaf_of_their_partner():
+    """If these pairs are bad as well, the path between the leaves is. An NPU that is not proven is measured inside its leaf instead."""
+    plan = make_plan([{**entry, "leaf": "L%d" % (number // 4)} for number, entry in enumerate(hosts(12))], "full")
+    known = [("n%d" % number, 0) for number in range(1, 12)]
+    (one, other) = ends(retest(plan, [(("n1", 0), ("n5", 0))], known).others)[0]
+    assert (one[0], int(one[1][0][1:]) // 4, other[1], int(other[0][0][1:]) // 4) == (("n1", 0), 1, ("n5", 0), 0)
+    pairs = [pair for found in ends(retest(plan, [(("n0", 0), ("n5", 0))], known).others) for pair in found]
+    assert {int(pair[1][0][1:]) // 4 for pair in pairs if pair[0] == ("n0", 0)} == {0}
+
+
+def test_the_npus_of_a_leaf_meet_those_of_other_leaves():
+    given = [{**entry, "leaf": "L%d" % (number // 4)} for number, entry in enumerate(hosts(16, 2))]
+    plan = make_plan(given, "leaves")
+    rounds = ends(crossing_rounds(plan, {"L0"}, 3, without={"n5"}, seed=1))
+    assert [len(one) for one in rounds] == [8, 8, 8]
+    for one in rounds:
+        assert len({end for pair in one for end in pair}) == 16
+        assert all([int(name[1:]) // 4 for name, _device in pair].count(0) == 1 and pair[0][1] == pair[1][1] for pair in one)
+        assert {int(name[1:]) // 4 for pair in one for name, _device in pair} == {0, 1, 2, 3}, "all other leaves"
+        assert not any(name == "n5" for pair in one for name, _device in pair)

@@ -1,0 +1,76 @@
+"""Clusters of a few hosts, whose values vary much: there are too few of them to know by how much."""
+
+from __future__ import annotations
+
+import pytest
+
+from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose.diagnosis import diagnose_records
+
+
+def record(name, source, target, value, **more):
+    made = {"id": f"r1/{name}/forward/1", "kind": "rdma", "status": "ok", "operation": "write", "measure": "bandwidth",
+            "source": {"host": source[0], "device": source[1]}, "target": {"host": target[0], "device": target[1]}, "samples": [], **more}
+    if isinstance(value, str):
+        return {**made, "status": "failed", "error": {"code": value, "message": "it is at work"}}
+    return {**made, "samples": [{"size_bytes": 65536, "bandwidth_gbit_s": value}]}
+
+
+def measured(*cells):
+    return [record(f"p{number:02d}", *cell) for number, cell in enumerate(cells, 1)]
+
+
+def npu(host, device=0):
+    return host, device
+
+
+QUICK = ((npu("n1"), npu("n2"), 0.021), (npu("n3"), npu("n4"), 0.24), (npu("n2", 1), npu("n1", 1), 0.15), (npu("n4", 1), npu("n3", 1), "device_busy"),
+         (npu("n2"), npu("n3"), 0.019), (npu("n4"), npu("n1"), 0.20), (npu("n1", 1), npu("n4", 1), 0.23), (npu("n3", 1), npu("n2", 1), "device_busy"))
+"""Two rounds of four hosts with two NPUs. The rate of n2 NPU 0 is a tenth, and n3 NPU 1 is at work."""
+
+CONFIRMED = ((npu("n2"), npu("n1"), 0.022), (npu("n3"), npu("n2"), 0.018), (npu("n2"), npu("n4"), 0.030), (npu("n1"), npu("n2"), 0.013),
+             (npu("n2"), npu("n3"), 0.027), (npu("n2", 1), npu("n1", 1), 0.25), (npu("n1", 1), npu("n4", 1), 0.17), (npu("n3"), npu("n4"), 0.19))
+"""What the confirmation run measured. Repeated values differ by a third."""
+
+
+@pytest.mark.parametrize("cells", [QUICK, QUICK + CONFIRMED], ids=["plan", "confirmed"])
+def test_an_npu_at_a_tenth_of_the_rate_is_named(cells):
+    found = diagnose_records(measured(*cells))
+    assert [(part["kind"], part["name"]) for part in found.components if part["class"] == "slow"] == [("npu", "n2 NPU 0")]
+    assert found.by_class() == {"good": ["n1", "n4"], "slow": ["n2"], "failed": [], "busy": ["n3"], "unreachable": [], "not_measured": []}
+
+
+def test_noise_of_few_values_is_not_slow():
+    """The same without the bad NPU: the lowest value is 40 % below the highest."""
+    found = diagnose_records(measured(*(cell for cell in QUICK + CONFIRMED if npu("n2") not in cell[:2])))
+    assert [part["name"] for part in found.components if part["class"] == "slow"] == []
+
+
+def test_repeated_measurements_of_a_bad_npu_do_not_change_the_normal_value():
+    """n6 is bad. The plan measured each NPU twice, the confirmation run measured n6 eight times more, so that most values are its own."""
+    plan = [(npu("n1"), npu("n2"), 200.0), (npu("n3"), npu("n4"), 191.0), (npu("n5"), npu("n6"), 140.0),
+            (npu("n2"), npu("n3"), 190.0), (npu("n4"), npu("n5"), 201.0), (npu("n6"), npu("n1"), 141.0)]
+    values = ((1, 139.0), (2, 142.0), (3, 138.0), (4, 143.0), (5, 141.0), (1, 140.0), (2, 139.0), (3, 140.0))
+    again = [(npu("n6"), npu(f"n{partner}"), value) for partner, value in values]
+    found = diagnose_records(measured(*plan, *again))
+    assert [(part["kind"], part["name"]) for part in found.components] == [("npu", "n6 NPU 0")]
+    assert "n6 NPU 0 to n3 NPU 0: 138 Gbit/s, normal is 190" in found.verdicts[-1].evidence
+
+
+def test_an_npu_that_all_bad_pairs_of_a_rail_have_in_common_is_not_a_rail():
+    """Three hosts in two rounds: one NPU of each rail rests, and n1 NPU 0 is in both pairs of rail 0."""
+    found = diagnose_records(measured((npu("n1"), npu("n2"), 20.0), (npu("n3"), npu("n1"), 20.0), (npu("n1", 1), npu("n2", 1), 200.0),
+                                      (npu("n3", 1), npu("n1", 1), 200.0), (npu("n2", 1), npu("n3", 1), 200.0)))
+    assert [(part["kind"], part["name"], part["certainty"]) for part in found.components] == [("npu", "n1 NPU 0", "probable")]
+    assert found.by_class()["slow"] == ["n1"]
+
+
+@pytest.mark.parametrize("share, certainty, unproven", [(0.1, "certain", []), (0.7, "probable", [npu("n1")])])
+def test_noise_of_unknown_size_does_not_take_half_of_the_bandwidth_each_time(share, certainty, unproven):
+    """Twelve values with a spread of 3 %. n1 NPU 0 is slow in both of its measurements, and is measured again only if that may be noise."""
+    values = (200 * share, 206.0, 197.0, 200 * share, 193.0, 203.0, 199.0, 208.0, 196.0, 190.0, 204.0, 201.0)
+    hosts = ("n1", "n2", "n3", "n4", "n5", "n6")
+    pairs = [(npu(one, device), npu(other, device)) for device in (0, 1) for one, other in ((0, 1), (2, 3), (4, 5), (5, 0), (1, 2), (3, 4))
+             for one, other in ((hosts[one], hosts[other]),)]
+    found = diagnose_records(measured(*((*pair, value) for pair, value in zip(pairs, values))))
+    assert [(part["kind"], part["name"], part["certainty"]) for part in found.components] == [("npu", "n1 NPU 0", certainty)]
+    assert found.unproven == unproven

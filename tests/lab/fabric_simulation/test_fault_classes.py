@@ -1,0 +1,31 @@
+"""A few runs of the fault classes of a Clos fabric. The table of all of them: ``python -m tests.lab.fabric_simulation.fault_classes``."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.lab.fabric_simulation.clos import RAILS, TOR
+from tests.lab.fabric_simulation.fault_classes import PROFILES, SHAPES, trial
+
+
+@pytest.mark.parametrize("wiring", [RAILS, TOR])
+@pytest.mark.parametrize("faults", ["npu", "npu one-way", "node", "leaf", "uplink", "leaf pair", "spine", "npu + uplink", "node + spine"])
+def test_full_names_exactly_the_bad_components(faults, wiring):
+    found = [trial(SHAPES[16, wiring], "full", seed, faults) for seed in range(3)]
+    assert [(one.exact, one.innocents) for one in found] == [(True, 0)] * 3, [(one.wanted, one.named) for one in found]
+
+
+@pytest.mark.parametrize("profile", [name for name in PROFILES if name not in ("tail", "lognormal", "background")])
+def test_nothing_is_named_on_a_healthy_fabric(profile):
+    for plan in ("quick", "full"):
+        found = trial(SHAPES[16, RAILS], plan, 5, **PROFILES[profile])
+        assert (found.named, found.innocents) == ([], 0)
+
+
+@pytest.mark.parametrize("profile", ["tail", "lognormal", "background"])
+def test_no_host_is_blamed_for_noise(profile):
+    assert [trial(SHAPES[16, TOR], "quick", seed, **PROFILES[profile]).innocents for seed in range(4)] == [0] * 4
+
+
+def test_the_confirmation_run_is_bounded():
+    assert all(trial(SHAPES[16, RAILS], "quick", seed, "uplink + uplink").rounds <= 8 for seed in range(6))
