@@ -19,6 +19,7 @@ STATUS = ("NONE", "START", "FAIL", "SUCCESS", "FAULT")
 START, FAIL, SUCCESS = "1", "2", "3"
 ATTEMPTS = 4
 MTU_BYTES = 5  # four digits and a terminator
+DHCP_BYTES = 4
 TLS_BYTES = 30
 XSFP_BYTES = 3
 XSFP = {"xsfp_reset_max_times": ("0", 30), "xsfp_reset_wait_times": ("7", 40)}  # default and maximum
@@ -100,6 +101,12 @@ def _attempt(tool: Tool, item: Callable[[Tool], None]) -> bool:
             if attempt < ATTEMPTS - 1:
                 tool.clock.sleep(tool.node.seconds("retry_seconds"))
     return False
+
+
+def _dhcp(tool: Tool) -> None:
+    """No fabric has a DHCP server, so only the length of the values matters."""
+    for key in ("udhcpc_enable", "udhcpc_ipv6_enable"):
+        tool.conf.read(tool.key(key), DHCP_BYTES)
 
 
 def _mac(tool: Tool) -> None:
@@ -215,7 +222,7 @@ def _neighbour(tool: Tool) -> None:
         raise Refused("parameters")
 
 
-COMMON = (_mac, _mtu, *(_sent(key, *rule) for key, rule in values.SENT.items()), _xsfp, _tls,
+COMMON = (_dhcp, _mac, _mtu, *(_sent(key, *rule) for key, rule in values.SENT.items()), _xsfp, _tls,
           *(_sent(key, *rule) for key, rule in values.LATER.items()), _udp_ports)
 IPV4 = (_netdetect, address.recover_gateway, routes.recover_rules, routes.recover_arp, routes.recover_ip_routes, routes.recover_send_arp)
 IPV6 = (_address6("IPv6netdetect", "netdetect6"), _address6("IPv6gateway", "gateway6"), _neighbour)
