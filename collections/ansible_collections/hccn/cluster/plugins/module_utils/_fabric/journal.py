@@ -29,8 +29,8 @@ from .._core.record import STATUSES
 from .._core.samples import worth
 from .._core.untrusted_text import json_object
 from .._device.host import MAX_DEVICE_ID
-from .run_locks import identity, is_journal_locked, is_out_of_sight, lock_journal, namespace
 from .plan import check_name
+from .run_locks import identity, is_journal_locked, is_out_of_sight, lock_journal, namespace
 
 DEFAULT_STATE_DIR = "/var/lib/hccn.cluster"
 KEPT_SECONDS = 7 * 24 * 3600

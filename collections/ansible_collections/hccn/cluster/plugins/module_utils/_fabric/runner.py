@@ -23,12 +23,12 @@ from .._perf.roce_test_tool import ADDRESS_CHANGED
 from . import journal as journals
 from .host_state import SOURCE, TARGET, HostState, Outcome, SideError, as_fields
 from .journal import Journal
-from .run_locks import identity
 from .pair_protocol import ANSWER_SECONDS, ResponderBusy, measure, serve
 from .pair_scheduler import Backoff
 from .plan import Pair, Plan
 from .progress import Counts, ProgressAggregator, ProgressReporter
 from .request import PairTool, Settings
+from .run_locks import identity
 from .transport import CONNECT_SECONDS, NAMES_A_LINE, Body, Channel, Listener, call
 
 ASK_SECONDS = 1.0

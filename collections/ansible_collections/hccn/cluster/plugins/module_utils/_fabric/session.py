@@ -26,9 +26,9 @@ from . import progress, repair, results, run_locks
 from . import journal as journals
 from .host_state import SOURCE, Outcome, SideError, as_fields
 from .journal import Journal, Snapshot
-from .run_locks import HostLock
 from .plan import Endpoint, Pair, Plan
 from .request import ROCE_TEST, EndRequest, PairTool, Params, RunRequest, ToolRequest, find_hccn_tool, find_program_path
+from .run_locks import HostLock
 from .runner import Runner, RunSetup
 from .transport import Listener
 
