@@ -100,12 +100,14 @@ def plan_confirmation_run(plan: Mapping[str, Any], found: Diagnosis, results: Re
         isolating = _without(absent, isolation_rounds(plan, states, seed, MOST_ISOLATING, open_npus))[:MOST_ISOLATING]
     contested = bool(found.contested)
     left = most - len(isolating) - contested
-    pairs = _matching([pair for pair in found.uncertain if absent.isdisjoint(host for host, _device in pair)], max(1, left // 4))
+    rounds_each = max(1, left // 4)  # for the pairs as they were, and for them with each of the other options
+    pairs = _matching([pair for pair in found.uncertain if absent.isdisjoint(host for host, _device in pair)], rounds_each)
     crossing: list[list[Entry]] = []
     if found.open_leaves:
         crossing = _without(absent, crossing_rounds(extended(plan, isolating), found.open_leaves, min(MOST_CROSSING, left - 2), absent, seed))
-    retested = retest(extended(plan, [*isolating, *crossing]), pairs, set(found.proven), seed, _other_options(results, left - len(crossing) - 3))
-    again, same = retested.again[:max(1, left // 4) * max(1, len(retested.again) // max(1, len(retested.same)))], retested.same[:max(1, left // 4)]
+    options = _other_options(results, left - len(crossing) - 3)
+    retested = retest(extended(plan, [*isolating, *crossing]), pairs, set(found.proven), seed, options)
+    again, same = retested.again[:rounds_each * len(options)], retested.same[:rounds_each]
     others = retested.others[:max(0, left - len(crossing) - len(again) - len(same))]
     settling = [*isolating, *_without(absent, again), *crossing, *_without(absent, [*others, *same])]
     confirming = confirming_round(extended(plan, settling), {*absent, *found.contested}, seed) if contested else []

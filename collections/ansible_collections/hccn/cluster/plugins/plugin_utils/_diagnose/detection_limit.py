@@ -14,7 +14,7 @@ from typing import Any
 from .classification import SLOW, Link, Classification
 from .component import SHOWN
 from .measurement_table import Table
-from .noise import Gates, Normal, cleared_by, gates, tail
+from .noise import Gates, Normal, cleared_by, gates, poisson_tail, tail
 from .npu_faults import MOST
 from .strata import notes
 
@@ -118,11 +118,7 @@ def _smallest(normal: Normal, gate: Gates, missed: Callable[[float], float]) -> 
 def _at_least(least: int, count: int, chance: float) -> float:
     """Return the probability of ``least`` or more of ``count``, by the Poisson distribution if there are many."""
     if count > 30:
-        term, below = exp(-count * chance), 0.0
-        for number in range(least):
-            below += term
-            term *= count * chance / (number + 1)
-        return max(0.0, 1 - below)
+        return poisson_tail(least, count * chance)
     if chance >= 1:
         return 1.0
     term, total = (1 - chance) ** count, 0.0

@@ -15,7 +15,7 @@ from ...module_utils._core.words import all_printable, printable
 from .._plan.plan_forms import topology_of
 from . import host_answers, wording
 from .classification import BUSY, FAILED, GOOD, SLOW, Classification, Link
-from .component import (CERTAINTIES, FABRIC, LEAF, NODE, NPU, ON_HOST, PAIR, PATH, POSSIBLE, PROBABLE, SPINE, UPLINK, Component)
+from .component import CERTAINTIES, FABRIC, LEAF, NODE, NPU, ON_HOST, PAIR, PATH, POSSIBLE, PROBABLE, SPINE, UPLINK, Component
 from .detection_limit import RELATIVE_FLOOR, detection_limit
 from .fabric_faults import FabricFaults
 from .fast_pairs import FastPairs

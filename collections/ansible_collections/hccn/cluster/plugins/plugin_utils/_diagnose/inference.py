@@ -20,7 +20,7 @@ from typing import Any
 
 from .classification import SLOW, Classification, Layer, Link
 from .component import BOTH, CERTAIN, LEAF, NODE, NPU, PATH, POSSIBLE, PROBABLE, SOURCE, SPINE, TARGET
-from .noise import RISK
+from .noise import RISK, poisson_tail
 from .path_counts import PathCounts
 
 ALWAYS = 0.97
@@ -327,12 +327,3 @@ def _is_same(one: Cause, other: Cause, classification: Classification) -> bool:
         npu, host = (one, other) if one[0] == NPU else (other, one)
         return bool(classification.host_of[npu[1]] == host[1])
     return one[0] == other[0] and bool(one[1] == other[1] or one[0] == SPINE or (one[0] == PATH and set(one[1]) == set(other[1])))
-
-
-def poisson_tail(count: int, expected: float) -> float:
-    """Return the probability of ``count`` or more."""
-    term, below = exp(-expected), 0.0
-    for number in range(count):
-        below += term
-        term *= expected / (number + 1)
-    return max(0.0, 1.0 - below) if below < 1 - 1e-9 else term

@@ -17,7 +17,7 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
-from math import expm1, log, sqrt
+from math import exp, expm1, log, sqrt
 from statistics import NormalDist, median
 
 RISK = 0.001
@@ -137,6 +137,15 @@ def tail_of(drops: Sequence[float]) -> float:
 def tail(sigmas: float) -> float:
     """Return the probability that a normally distributed value is below minus ``sigmas``."""
     return _NORMAL.cdf(-sigmas)
+
+
+def poisson_tail(count: int, expected: float) -> float:
+    """Return the probability of ``count`` or more by the Poisson distribution."""
+    term, below = exp(-expected), 0.0
+    for number in range(count):
+        below += term
+        term *= expected / (number + 1)
+    return max(0.0, 1.0 - below) if below < 1 - 1e-9 else term
 
 
 def _unrounded(ordered: Sequence[float]) -> Sequence[float]:

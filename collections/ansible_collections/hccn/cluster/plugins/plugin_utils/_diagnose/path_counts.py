@@ -10,7 +10,7 @@ from collections.abc import Collection
 from functools import cached_property
 
 from .classification import SLOW, Layer, Link
-from .component import BOTH, LEAF, PATH, SOURCE
+from .component import BOTH, LEAF, PATH, SOURCE, SPINE, TARGET
 from .measurement_table import Table
 
 LeafPath = tuple[str, str]
@@ -111,10 +111,10 @@ class PathCounts:
             if one == other:
                 continue
             found[PATH, path, SOURCE] += good
-            for leaf, side in ((one, SOURCE), (other, "target")):
+            for leaf, side in ((one, SOURCE), (other, TARGET)):
                 found[LEAF, leaf, BOTH] += good
                 found[LEAF, leaf, side] += good
-            found["spine", None, BOTH] += good
+            found[SPINE, None, BOTH] += good
             if rails.get(one) == rails.get(other):
-                found["spine", rails.get(one), BOTH] += good
+                found[SPINE, rails.get(one), BOTH] += good
         return found
