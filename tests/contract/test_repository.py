@@ -225,8 +225,8 @@ def test_numbers_are_parsed_in_one_place() -> None:
     assert found == ["module_utils/_core/numbers.py"]
 
 
-CONTROLLER_ACTIONS = {"add_host", "assert", "debug", "fail", "set_fact", "set_stats", "validate_argument_spec", "include_tasks",
-                      "include_role", "import_tasks", "import_role"}
+CONTROLLER_ACTIONS = {"add_host", "assert", "debug", "fail", "meta", "set_fact", "set_stats", "validate_argument_spec",
+                      "include_tasks", "include_role", "import_tasks", "import_role"}
 """Actions of ansible.builtin that open no connection."""
 KEYWORDS = {"name", "when", "vars", "register", "loop", "loop_control", "run_once", "delegate_to", "become", "changed_when", "failed_when", "no_log",
             "check_mode", "diff", "ignore_errors", "until", "retries", "delay", "environment", "module_defaults", "any_errors_fatal", "connection", "timeout"}

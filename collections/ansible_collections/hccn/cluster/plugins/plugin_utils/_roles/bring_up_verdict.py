@@ -5,11 +5,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import dataclasses
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from .._findings import reading
+from . import tls_rollout
 
 
 @dataclass(frozen=True)
@@ -54,3 +56,21 @@ def verdict(host: str, probed: Any, conf_problems: Sequence[Any], differing: Map
     if not tls.get("complete", True):
         line += f". {tls['line']}"
     return Verdict(differs or bool(bad) or bool(tls.get("bad")), line)
+
+
+def lines(hosts: Iterable[str], variables: Callable[[str], Mapping[str, Any]], differing: Mapping[str, Any], tls_failed: Sequence[str],
+          rolls_back: bool) -> list[str]:
+    """Return the line of each host that was read.
+
+    ``variables`` returns those of a host; ``differing``: as for verdict; ``tls_failed`` and ``rolls_back``: as for tls_rollout.outcome.
+    """
+    found = []
+    for host in hosts:
+        own = variables(host)
+        probed = reading.mapping(own.get("bring_up_devices"))
+        conf, verified = (reading.mapping(own.get(name)) for name in ("__bring_up_conf", "__bring_up_verified"))
+        if reading.mappings(probed.get("devices")):
+            managed = reading.mapping(own.get(tls_rollout.PROBED)).get("state") is not None
+            tls = dataclasses.asdict(tls_rollout.of_host(host, own, tls_failed, rolls_back)) if managed else {}
+            found.append(verdict(host, probed, reading.mappings(verified.get("problems", conf.get("problems"))), differing, tls).line)
+    return found

@@ -14,8 +14,8 @@ from typing import Any
 
 from .._findings import reading
 
-PROBED, SET = "tls_dry_run", "tls_devices"
-"""The variables in which the role registers the results of device_tls before any change and for the change."""
+PROBED, SET, PUT_BACK = "tls_dry_run", "tls_devices", "tls_put_back"
+"""The variables in which the role registers the results of device_tls: before any change, for the change, and for the rollback."""
 
 STATES = {True: "enabled", False: "disabled"}
 
@@ -116,6 +116,12 @@ def outcome(host: str, state: str, failed: Sequence[str], rolls_back: bool, prob
     message = reading.mapping(result).get("msg")
     line += (f". {message}" if message is not None else "") + (f". Failed: {', '.join(failed)}" if failed else "")
     return Outcome(not failed, bool(failed) and (host in failed or bool(changed) or left), f"{host}: {line}", _by_state_before(changed))
+
+
+def of_host(host: str, own: Mapping[str, Any], failed: Sequence[str], rolls_back: bool) -> Outcome:
+    """Return the outcome on ``host`` by its variables ``own``, which has the requested state in the result before any change."""
+    state = STATES[reading.mapping(own.get(PROBED)).get("state") == STATES[True]]
+    return outcome(host, state, failed, rolls_back, own.get(PROBED), own.get(SET), own.get(PUT_BACK))
 
 
 def _is_skipped(result: Any) -> bool:

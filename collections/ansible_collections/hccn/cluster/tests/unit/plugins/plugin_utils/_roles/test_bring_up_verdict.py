@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from ansible_collections.hccn.cluster.plugins.filter.bring_up_verdict import bring_up_verdict
+from ansible_collections.hccn.cluster.plugins.plugin_utils._roles.bring_up_verdict import lines
 
 GOOD = "n1: 2 NPUs (A2), 2 links up, TLS on 0 of them, hccn.conf with 0 problems"
 
@@ -58,3 +59,32 @@ def test_differing_tls_flags_are_reported() -> None:
 ])
 def test_the_outcome_of_tls_is_included(tls: dict[str, Any], bad: bool, more: str) -> None:
     assert of(npu(0), npu(1), tls=tls) == (bad, GOOD + more)
+
+
+def test_lines_of_all_hosts() -> None:
+    """One line for each host that was read: with the problems of the last check of hccn.conf, and none for hosts without an answer."""
+    up = {"id": 0, "link": "up", "errors": [], "tls": {"enabled": False}}
+    known = {
+        "n1": {"bring_up_devices": {"product": "A2", "devices": [up]}, "__bring_up_conf": {"problems": [{}, {}]}, "__bring_up_verified": {"problems": [{}]}},
+        "n2": {"bring_up_devices": {"product": "A2", "devices": [dict(up, link="down")]}, "__bring_up_conf": {"problems": []},
+               "__bring_up_verified": {"skipped": True}},
+        "n3": {"bring_up_devices": {"failed": True, "devices": []}},
+        "n4": {},
+        "n5": {"bring_up_devices": "garbage"},
+    }
+    assert lines(known, known.__getitem__, {}, [], True) == [
+        "n1: 1 NPUs (A2), 1 links up, TLS on 0 of them, hccn.conf with 1 problems",
+        "n2: 1 NPUs (A2), 0 links up, TLS on 0 of them, hccn.conf with 0 problems, bad: 0",
+    ]
+
+
+def test_lines_include_the_outcome_of_tls_where_it_was_managed() -> None:
+    """A host that could change is left as it was since another failed; the host without a TLS task has no outcome."""
+    read = {"bring_up_devices": {"product": "A2", "devices": [{"id": 0, "link": "up", "errors": [], "tls": {"enabled": False}}]}}
+    dry_run = {"state": "enabled", "devices": [{"id": 0, "changed": True}]}
+    known = {"n1": dict(read, tls_dry_run=dry_run, tls_devices={"skipped": True}), "n2": dict(read, tls_dry_run={"skipped": True})}
+    line = "1 NPUs (A2), 1 links up, TLS on 0 of them, hccn.conf with 0 problems"
+    assert lines(known, known.__getitem__, {}, ["n3"], True) == [
+        f"n1: {line}. n1: TLS left as it was, since not every host can change. Failed: n3",
+        f"n2: {line}",
+    ]
