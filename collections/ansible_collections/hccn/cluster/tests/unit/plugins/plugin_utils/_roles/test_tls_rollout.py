@@ -136,3 +136,8 @@ def test_a_host_without_a_change_is_good() -> None:
 @pytest.mark.parametrize("odd", [None, {}, "text", {"devices": 5}, {"devices": ["x"]}])
 def test_a_malformed_answer_counts_as_not_set(odd: Any) -> None:
     assert of_host(["n2"], odd, probed=odd, put_back=odd).bad is False
+
+
+def test_a_host_is_as_requested_if_no_host_had_to_be_set() -> None:
+    found = of_host([], SKIPPED, probed=answer(device(before=True, changed=False)))
+    assert (found.complete, found.bad, found.line) == (True, False, "n1: TLS enabled on 1 of 1 NPUs, 0 of them set now")
