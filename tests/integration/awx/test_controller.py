@@ -45,8 +45,9 @@ class Runs:
 
 
 def play(folder: Path, url: str, **variables: Any) -> subprocess.CompletedProcess[str]:
+    """Run the playbook awx.yml. A variable that is None is not set."""
     (folder / "hosts").write_text(INVENTORY)
-    (folder / "vars.json").write_text(json.dumps(VARIABLES | variables))
+    (folder / "vars.json").write_text(json.dumps({name: value for name, value in (VARIABLES | variables).items() if value is not None}))
     path = os.pathsep.join([str(ROOT / "collections"), str(PLACE)])
     return run_playbook(ROOT / "playbooks/awx.yml", folder / "hosts", "-e", f"@{folder}/vars.json", cwd=folder, ANSIBLE_COLLECTIONS_PATH=path,
                         ANSIBLE_ROLES_PATH=str(ROOT / "roles"), HOME=str(folder), CONTROLLER_HOST=url, ANSIBLE_PIPELINING="true",
@@ -137,6 +138,38 @@ def test_project_inventory_and_history(runs: Runs) -> None:
     kind = controller.named("credential_types")["hccn history"]
     assert kind["injectors"] == {"env": {"HCCN_RESULTS_PATH": "{{ path }}"}}
     assert controller.named("credentials")["hccn history"]["inputs"] == {"path": "/srv/hccn/history"}
+
+
+@pytest.fixture
+def controller() -> Iterator[Controller]:
+    if not (PLACE / "ansible_collections/awx/awx/MANIFEST.json").exists():
+        skip("awx-collection")
+    made = Controller()
+    yield made
+    made.close()
+
+
+def test_existing_credentials_are_attached_and_stay_attached(controller: Controller, tmp_path: Path) -> None:
+    """The role attaches a credential that an administrator made. A later run that names none leaves it attached."""
+    machine = next(iter(controller.objects["credential_types"]))
+    made = controller.answer("POST", "/api/v2/credentials/", {"name": "root on all NPU hosts", "credential_type": machine}, f"Bearer {Controller.token}")[1]
+    named = play(tmp_path, controller.url, awx_credential_inputs=None, awx_credentials=["root on all NPU hosts"])
+    assert named.returncode == 0, named.stdout + named.stderr
+    assert set(controller.named("credentials")) == {"root on all NPU hosts", "hccn history"}
+    linked = {name: controller.linked_names("job_templates", name, "credentials") for name in NAMES}
+    assert linked == dict.fromkeys(NAMES, ["hccn history", "root on all NPU hosts"])
+
+    before = len(controller.changes)
+    refused = play(tmp_path, controller.url, awx_credential_inputs=None)
+    assert refused.returncode == 2
+    assert "name them in awx_credentials, or [] if there are none. Nothing was changed." in " ".join(refused.stdout.split())
+    assert controller.changes[before:] == []
+
+    silent = play(tmp_path, controller.url, awx_credential_inputs=None, awx_history_path=None)
+    assert silent.returncode == 0, silent.stdout + silent.stderr
+    assert [path for _method, path in controller.changes[before:] if path.endswith("/credentials/")] == []
+    assert controller.linked_names("job_templates", "hccn tls", "credentials") == ["hccn history", "root on all NPU hosts"]
+    assert made["id"] in controller.objects["credentials"]
 
 
 def test_missing_collection_is_named(tmp_path: Path) -> None:
