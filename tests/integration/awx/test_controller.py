@@ -98,6 +98,9 @@ def test_survey_does_not_ask_for_variables_of_the_inventory(runs: Runs) -> None:
     assert {"check_fabric_plan", "check_fabric_control_port"} <= variables
     assert variables & {"check_fabric_state_dir", "check_fabric_control_address"} == set()
     assert {"hccn_hosts", "hccn_fail_on"} <= variables
+    quarantine = runs.controller.surveys[runs.controller.named("job_templates")["hccn quarantine"]["id"]]["spec"]
+    assert [(question["variable"], question["required"], question["default"]) for question in quarantine] == [
+        ("quarantine_host", True, ""), ("quarantine_state", False, "out"), ("quarantine_reason", False, "its link is bad")]
     site = runs.controller.named("job_templates")["hccn site"]
     questions = {question["variable"]: question for question in runs.controller.surveys[site["id"]]["spec"]}
     assert (site["survey_enabled"], list(questions)) == (True, ["hccn_hosts", "hccn_fail_on"])
