@@ -62,7 +62,8 @@ def _seconds(summary: Mapping[str, Any]) -> float:
 def _cost(name: str, summary: Mapping[str, Any], settings: Settings) -> str:
     time = f"{summary['minutes']} minutes" if summary["minutes"] >= 1 else f"{round(_seconds(summary), 1)} s"
     return (f"{name}: {summary['pairs']} pairs of NPUs over {summary['hosts']} hosts in {summary['rounds']} rounds, "
-            f"{round(100 * summary['coverage'], 1)} % of all pairs, {settings.operation} {settings.measure}, {settings.size} bytes, about {time}")
+            f"{round(100 * summary['coverage'], 1)} % of all pairs, {settings.operation} {settings.measure}, {settings.size} bytes, "
+            f"about {time} of measuring, without preparation")
 
 
 def _detects(summary: Mapping[str, Any]) -> str:

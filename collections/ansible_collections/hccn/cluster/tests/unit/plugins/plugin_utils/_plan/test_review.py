@@ -24,7 +24,7 @@ def of(summary: dict[str, Any] | None = None, **settings: Any) -> dict[str, list
     return plan_review({"plan": "quick", "rounds": [], "hosts": {}, "summary": {**SUMMARY, **(summary or {})}}, **{**SETTINGS, **settings})
 
 
-COST = "quick: 8 pairs of NPUs over 4 hosts in 2 rounds, 66.7 % of all pairs, write bandwidth, 64K bytes, about 16.0 s"
+COST = "quick: 8 pairs of NPUs over 4 hosts in 2 rounds, 66.7 % of all pairs, write bandwidth, 64K bytes, about 16.0 s of measuring, without preparation"
 DETECTS = "Can detect slow components: node, device. An NPU that is 4.1 % slower is detected if measurements vary by 1.0 %. "
 
 
