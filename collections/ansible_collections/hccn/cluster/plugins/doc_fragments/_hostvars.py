@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The option of the filters that read variables of many hosts."""
+"""The options of the filters that read variables of many hosts."""
 
 from __future__ import annotations
 
@@ -8,6 +8,12 @@ from __future__ import annotations
 class ModuleDocFragment:
     DOCUMENTATION = r"""
 options:
+  _input:
+    description:
+      - The names of the hosts.
+    type: list
+    elements: str
+    required: true
   hostvars:
     description:
       - Ansible's variable C(hostvars), with the variables of all hosts. Only the variables that the filter needs are evaluated.

@@ -18,12 +18,6 @@ extends_documentation_fragment:
   - hccn.cluster._hostvars
 positional: _input, hostvars
 options:
-  _input:
-    description:
-      - The names of the hosts.
-    type: list
-    elements: str
-    required: true
   register_name:
     description:
       - Name of the variable in which the hosts registered the result of M(hccn.cluster.device_info).
@@ -71,20 +65,16 @@ _value:
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from ansible.errors import AnsibleError, AnsibleFilterError
-
 from ansible_collections.hccn.cluster.plugins.plugin_utils._plan import bring_up_hosts
 from ansible_collections.hccn.cluster.plugins.plugin_utils._rank_table.host_vars import HostVars
 from ansible_collections.hccn.cluster.plugins.plugin_utils._trust import guard
 
 
+@guard.reads_hosts
 def address_hosts(hosts: Iterable[str], hostvars: Mapping[str, Mapping[str, Any]], register_name: str, network: Any = (), config: Any = (),
                   subnets: Any = ()) -> list[dict[str, Any]]:
     """See DOCUMENTATION."""
-    try:
-        return bring_up_hosts.hosts_for_address_plan(hosts, HostVars(hostvars).of, register_name, network, config, subnets)
-    except AnsibleError as error:
-        raise AnsibleFilterError(f"address_hosts: a variable of a host cannot be read: {error}") from error
+    return bring_up_hosts.hosts_for_address_plan(hosts, HostVars(hostvars).of, register_name, network, config, subnets)
 
 
 class FilterModule:

@@ -17,12 +17,6 @@ extends_documentation_fragment:
   - hccn.cluster._hostvars
 positional: _input, hostvars
 options:
-  _input:
-    description:
-      - The names of the hosts.
-    type: list
-    elements: str
-    required: true
   differing:
     description:
       - The hosts whose TLS flags differ, from P(hccn.cluster.tls_differences#filter).
@@ -63,20 +57,16 @@ _value:
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from ansible.errors import AnsibleError, AnsibleFilterError
-
 from ansible_collections.hccn.cluster.plugins.plugin_utils._rank_table.host_vars import HostVars
 from ansible_collections.hccn.cluster.plugins.plugin_utils._roles import bring_up_verdict
 from ansible_collections.hccn.cluster.plugins.plugin_utils._trust import guard
 
 
+@guard.reads_hosts
 def bring_up_lines(hosts: Iterable[str], hostvars: Mapping[str, Mapping[str, Any]], differing: Mapping[str, Any] | None = None,
                    tls_failed: Sequence[str] = (), tls_on_partial: str = "rollback") -> list[str]:
     """See DOCUMENTATION."""
-    try:
-        return bring_up_verdict.lines(hosts, HostVars(hostvars).of, differing or {}, tls_failed, tls_on_partial == "rollback")
-    except AnsibleError as error:
-        raise AnsibleFilterError(f"bring_up_lines: a variable of a host cannot be read: {error}") from error
+    return bring_up_verdict.lines(hosts, HostVars(hostvars).of, differing or {}, tls_failed, tls_on_partial == "rollback")
 
 
 class FilterModule:

@@ -16,12 +16,6 @@ extends_documentation_fragment:
   - hccn.cluster._hostvars
 positional: _input, hostvars, variable
 options:
-  _input:
-    description:
-      - The names of the hosts.
-    type: list
-    elements: str
-    required: true
   variable:
     description:
       - The name of the variable.
@@ -55,23 +49,19 @@ _value:
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from ansible.errors import AnsibleError, AnsibleFilterError
-
 from ansible_collections.hccn.cluster.plugins.plugin_utils._rank_table.host_vars import HostVars
 from ansible_collections.hccn.cluster.plugins.plugin_utils._trust import guard
 
 
+@guard.reads_hosts
 def by_host(hosts: Iterable[str], hostvars: Mapping[str, Mapping[str, Any]], variable: str, names: Mapping[str, str] | None = None,
             default: Any = None) -> dict[str, Any]:
     """See DOCUMENTATION."""
     variables, found = HostVars(hostvars), {}
-    try:
-        for host in hosts:
-            value = variables.of(host).get(variable, default)
-            if value is not None:
-                found[(names or {}).get(host, host)] = value
-    except AnsibleError as error:
-        raise AnsibleFilterError(f"by_host: a variable of a host cannot be read: {error}") from error
+    for host in hosts:
+        value = variables.of(host).get(variable, default)
+        if value is not None:
+            found[(names or {}).get(host, host)] = value
     return found
 
 

@@ -17,12 +17,6 @@ extends_documentation_fragment:
   - hccn.cluster._hostvars
 positional: _input, hostvars
 options:
-  _input:
-    description:
-      - The names of the hosts.
-    type: list
-    elements: str
-    required: true
   register_name:
     description:
       - Name of the variable in which the hosts registered the result of M(hccn.cluster.device_info), with the topics V(processes) and V(super_pod), or of
@@ -70,20 +64,16 @@ _value:
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from ansible.errors import AnsibleError, AnsibleFilterError
-
 from ansible_collections.hccn.cluster.plugins.plugin_utils._collective.placement import placement
 from ansible_collections.hccn.cluster.plugins.plugin_utils._rank_table.host_vars import HostVars
 from ansible_collections.hccn.cluster.plugins.plugin_utils._trust import guard
 
 
+@guard.reads_hosts
 def collective_placement(hosts: Iterable[str], hostvars: Mapping[str, Mapping[str, Any]], register_name: str, trust_name: str,
                          addresses: Mapping[str, Any] | None = None, rank_order: str = "super_pod") -> dict[str, Any]:
     """See DOCUMENTATION."""
-    try:
-        return placement(hosts, HostVars(hostvars).of, register_name, trust_name, addresses or {}, rank_order).as_dict()
-    except AnsibleError as error:
-        raise AnsibleFilterError(f"collective_placement: a variable of a host cannot be read: {error}") from error
+    return placement(hosts, HostVars(hostvars).of, register_name, trust_name, addresses or {}, rank_order).as_dict()
 
 
 class FilterModule:

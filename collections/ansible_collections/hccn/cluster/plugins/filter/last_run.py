@@ -18,12 +18,6 @@ extends_documentation_fragment:
   - hccn.cluster._hostvars
 positional: _input, hostvars
 options:
-  _input:
-    description:
-      - The names of the hosts.
-    type: list
-    elements: str
-    required: true
   register_name:
     description:
       - Name of the variable in which the hosts registered the result.
@@ -50,20 +44,16 @@ _value:
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from ansible.errors import AnsibleError, AnsibleFilterError
-
 from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.resumed import last_of_most
 from ansible_collections.hccn.cluster.plugins.plugin_utils._rank_table.host_vars import HostVars
 from ansible_collections.hccn.cluster.plugins.plugin_utils._trust import guard
 
 
+@guard.reads_hosts
 def last_run(hosts: Iterable[str], hostvars: Mapping[str, Mapping[str, Any]], register_name: str) -> str | None:
     """See DOCUMENTATION."""
     variables = HostVars(hostvars)
-    try:
-        return last_of_most(variables.of(host).get(register_name) for host in hosts)
-    except AnsibleError as error:
-        raise AnsibleFilterError(f"last_run: a variable of a host cannot be read: {error}") from error
+    return last_of_most(variables.of(host).get(register_name) for host in hosts)
 
 
 class FilterModule:

@@ -22,12 +22,6 @@ extends_documentation_fragment:
   - hccn.cluster._hostvars
 positional: _input, hostvars
 options:
-  _input:
-    description:
-      - The names of the hosts.
-    type: list
-    elements: str
-    required: true
   register_name:
     description:
       - Name of the variable in which the hosts registered the result.
@@ -67,21 +61,17 @@ _value:
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from ansible.errors import AnsibleError, AnsibleFilterError
-
 from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.measurable import measurable
 from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.input_numbers import whole_number
 from ansible_collections.hccn.cluster.plugins.plugin_utils._rank_table.host_vars import HostVars
 from ansible_collections.hccn.cluster.plugins.plugin_utils._trust import guard
 
 
+@guard.reads_hosts
 def measurable_hosts(hosts: Iterable[str], hostvars: Mapping[str, Mapping[str, Any]], register_name: str, control_port: Any,
                      allow_busy: bool = False) -> dict[str, Any]:
     """See DOCUMENTATION."""
-    try:
-        found = measurable(hosts, HostVars(hostvars).of, register_name, whole_number("control_port", control_port), bool(allow_busy))
-    except AnsibleError as error:
-        raise AnsibleFilterError(f"measurable_hosts: a variable of a host cannot be read: {error}") from error
+    found = measurable(hosts, HostVars(hostvars).of, register_name, whole_number("control_port", control_port), bool(allow_busy))
     return {"hosts": found.hosts, "left_out": found.left_out}
 
 

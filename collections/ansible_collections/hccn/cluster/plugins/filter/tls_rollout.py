@@ -60,19 +60,15 @@ import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from ansible.errors import AnsibleError, AnsibleFilterError
-
 from ansible_collections.hccn.cluster.plugins.plugin_utils._rank_table.host_vars import HostVars
 from ansible_collections.hccn.cluster.plugins.plugin_utils._roles import tls_rollout as logic
 from ansible_collections.hccn.cluster.plugins.plugin_utils._trust import guard
 
 
+@guard.reads_hosts
 def tls_rollout(hosts: Sequence[str], hostvars: Mapping[str, Mapping[str, Any]], active: Sequence[str], batch: Sequence[str]) -> dict[str, Any]:
     """See DOCUMENTATION."""
-    try:
-        return dataclasses.asdict(logic.rollout(hosts, active, batch, HostVars(hostvars).of))
-    except AnsibleError as error:
-        raise AnsibleFilterError(f"tls_rollout: a variable of a host cannot be read: {error}") from error
+    return dataclasses.asdict(logic.rollout(hosts, active, batch, HostVars(hostvars).of))
 
 
 class FilterModule:

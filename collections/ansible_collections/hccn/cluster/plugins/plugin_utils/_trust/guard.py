@@ -11,15 +11,16 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping
-from typing import Any, TypeVar, cast
+from typing import Any, ParamSpec, TypeVar, cast
 
-from ansible.errors import AnsibleFilterError
+from ansible.errors import AnsibleError, AnsibleFilterError
 from ansible.utils.unsafe_proxy import wrap_var
 
 from ...module_utils._core.errors import InputError
 from . import core_release, sent_options
 
 Result = TypeVar("Result")
+Arguments = ParamSpec("Arguments")
 Run = Callable[..., dict[str, Any]]
 
 
@@ -63,6 +64,17 @@ def lookup(run: Callable[..., list[Any]]) -> Callable[..., list[Any]]:
     def guarded(self: Any, terms: list[Any], variables: Mapping[str, Any] | None = None, **options: Any) -> list[Any]:
         core_release.require_fixed()
         return marked(run(self, terms, variables, **options))
+    return guarded
+
+
+def reads_hosts(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
+    """Decorate a filter that reads variables of hosts: an error in one of them, such as that of its template, becomes an error that names the filter."""
+    @functools.wraps(function)
+    def guarded(*arguments: Arguments.args, **options: Arguments.kwargs) -> Result:
+        try:
+            return function(*arguments, **options)
+        except AnsibleError as error:
+            raise AnsibleFilterError(f"{function.__name__}: a variable of a host cannot be read: {error}") from error
     return guarded
 
 
