@@ -110,7 +110,7 @@ def outcome(host: str, state: str, failed: Sequence[str], rolls_back: bool, prob
     elif restored:
         line = f"TLS put back as it was on {len(changed)} NPUs"
     else:
-        devices = _entries(probed if _is_skipped(result) else result) # skipped if no host would change
+        devices = _entries(probed if _is_skipped(result) else result)  # skipped if no host would change
         count = sum(_enabled(device, "after") == (state == STATES[True]) for device in devices)
         line = f"TLS {state} on {count} of {len(devices)} NPUs, {len(changed)} of them set now"
     message = reading.mapping(result).get("msg")
