@@ -55,8 +55,8 @@ def test_check_mode_and_written_table(cluster: Path) -> None:
     assert table["server_list"][2]["device"][1] == {"device_id": "1", "device_ip": "10.78.3.11", "super_device_id": "167837697", "rank_id": "5"}
     assert table["super_pod_list"] == [{"super_pod_id": "3", "server_list": [{"server_id": f"192.0.2.{place}"} for place in (2, 1, 3)]}]
     assert os.stat(cluster / "n10/hccl.json").st_mode & 0o7777 == 0o640
-    # Each host runs three tasks: arguments, probe, table. Tasks that run once use the first host.
-    assert tasks(done, "ok") == {"localhost": 5, "n1": 5, "n2": 3, "n10": 3}
+    # Each host runs two tasks: probe and table. Tasks that run once use the first host.
+    assert tasks(done, "ok") == {"localhost": 5, "n1": 4, "n2": 2, "n10": 2}
     assert tasks(done, "changed") == {"localhost": 0, "n1": 1, "n2": 1, "n10": 1}
 
 

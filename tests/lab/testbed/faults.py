@@ -20,12 +20,12 @@ from .plan import Host, LabError
 from tests.lib.waiting import happens
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
     from .lab import Lab
 
 LEAF = "leaf:"
 WHAT = ("kill", "pause", "resume", "ssh-cut", "disk-full")
-GONE_SECONDS, CALL_SECONDS = 10.0, 20.0
+GONE_SECONDS, CALL_SECONDS, CARRIER_SECONDS = 10.0, 20.0, 10.0
 
 
 def fault(lab: Lab, target: str, what: str = "", *, npu: int | None = None, rate: str = "", link_down: bool = False) -> None:
@@ -53,7 +53,7 @@ def heal(lab: Lab, target: str) -> None:
         raise LabError(f"{target} is dead and cannot be healed: start the lab again")
     _resume(lab, host)
     _set_ports(lab, host, range(host.devices), lab.settings.link_rate, False)
-    links.batch("ip", [f"link set {links.management_port(host)} up"], lab.enter_switches())
+    _switch(lab, [links.management_port(host)], False)
     _set_size(lab, host, f"{lab.settings.host_megabytes}m")
 
 
@@ -70,7 +70,7 @@ def _set_ports(lab: Lab, host: Host, devices: Iterable[int], rate: str, down: bo
     """Set both ends of the links: the leaf's port and the host's own."""
     devices = list(devices)
     there = lab.enter_switches()
-    links.batch("ip", [f"link set {links.port(host, device)} {'down' if down else 'up'}" for device in devices], there)
+    _switch(lab, [links.port(host, device) for device in devices], down)
     links.batch("tc", [links.shaped(links.port(host, device), rate) for device in devices], there)
     links.batch("tc", [links.shaped(f"npu{device}", rate) for device in devices], tuple(lab.enter(host.name)))
 
@@ -81,9 +81,16 @@ def _set_uplink(lab: Lab, target: str, rate: str, down: bool) -> None:
     if not number.isdigit() or int(number) >= lab.settings.leaves:
         raise LabError(f"no leaf switch {target}: the lab has leaf:0 to leaf:{lab.settings.leaves - 1}")
     ports = links.uplink(int(number))
+    _switch(lab, ports, down)
+    links.batch("tc", [links.shaped(end, rate) if rate else links.unshaped(end) for end in ports], lab.enter_switches())
+
+
+def _switch(lab: Lab, ports: Sequence[str], down: bool) -> None:
+    """Disconnect or connect ports of the switches. A port forwards only after the kernel has noticed its carrier, up to a second after it is set up."""
     there = lab.enter_switches()
-    links.batch("ip", [f"link set {end} {'down' if down else 'up'}" for end in ports], there)
-    links.batch("tc", [links.shaped(end, rate) if rate else links.unshaped(end) for end in ports], there)
+    links.batch("ip", [f"link set {port} {'down' if down else 'up'}" for port in ports], there)
+    if not down and not happens(lambda: links.up(there).issuperset(ports), CARRIER_SECONDS):
+        raise LabError(f"a link has no carrier: {', '.join(ports)}")
 
 
 def _kill(lab: Lab, host: Host) -> None:
@@ -116,7 +123,7 @@ def _resume(lab: Lab, host: Host) -> None:
 
 
 def _cut(lab: Lab, host: Host) -> None:
-    links.batch("ip", [f"link set {links.management_port(host)} down"], lab.enter_switches())
+    _switch(lab, [links.management_port(host)], True)
 
 
 def _fill(lab: Lab, host: Host) -> None:

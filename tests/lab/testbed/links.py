@@ -108,6 +108,12 @@ def batch(program: str, lines: list[str], prefix: tuple[str, ...] = ()) -> None:
                        timeout=BATCH_SECONDS)
 
 
+def up(prefix: tuple[str, ...] = ()) -> set[str]:
+    """Return the names of the interfaces that have a carrier."""
+    shown = subprocess.run([*prefix, "ip", "-brief", "link", "show", "up"], env={"PATH": PATH}, capture_output=True, text=True, check=True, timeout=BATCH_SECONDS)
+    return {line.split()[0].partition("@")[0] for line in shown.stdout.splitlines() if line.split()[1] == "UP"}
+
+
 def system(values: dict[str, str]) -> None:
     """Change settings below /proc/sys/net of the current network namespace."""
     for name, value in values.items():
