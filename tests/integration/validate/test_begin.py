@@ -119,9 +119,23 @@ def test_all_problems_are_reported_at_once(job: Job, tmp_path: Path) -> None:
     assert "192.0.2" not in output and "unreachable=1" not in output
 
 
-def test_example_inventory_is_valid() -> None:
-    done = run_playbook(COLLECTION / "playbooks/begin.yml", ROOT / "inventories/example/hosts")
+def test_example_inventory_is_valid(tmp_path: Path) -> None:
+    done = run_playbook("hccn.cluster.validate", ROOT / "inventories/example/hosts", cwd=tmp_path, ANSIBLE_CONFIG=str(ROOT / "ansible.cfg"),
+                        HCCN_RESULTS_PATH=str(tmp_path))
     assert done.returncode == 0, done.stdout + done.stderr
+    assert "Inventory: 6 hosts, 64 NPUs, 64 addresses; rank table: 6 servers, 64 ranks" in done.stdout.splitlines()
+
+
+def test_table_that_cannot_be_assembled_is_a_failure_of_the_run(tmp_path: Path) -> None:
+    """No host is blamed for a task that runs once, and none is called good."""
+    done = run_playbook("hccn.cluster.validate", ROOT / "inventories/example/hosts", "-e", '{"bring_up_subnets": [], "hccn_hosts": "a2"}', cwd=tmp_path,
+                        ANSIBLE_CONFIG=str(ROOT / "ansible.cfg"), HCCN_RESULTS_PATH=str(tmp_path))
+    assert done.returncode == 2
+    lines = done.stdout.splitlines()
+    first = lines.index("Result: failed.")
+    assert lines[first + 1].startswith("failed run: hccn.cluster.validate : Assemble and check the rank table: 4 of 4 hosts cannot be in the rank table: "
+                                       "a2-01, a2-02, a2-03 (device 0 has no address, ")
+    assert lines[first + 2].startswith("Report: ")
 
 
 @pytest.mark.smoke("validate")

@@ -110,7 +110,8 @@ def batch(program: str, lines: list[str], prefix: tuple[str, ...] = ()) -> None:
 
 def up(prefix: tuple[str, ...] = ()) -> set[str]:
     """Return the names of the interfaces that have a carrier."""
-    shown = subprocess.run([*prefix, "ip", "-brief", "link", "show", "up"], env={"PATH": PATH}, capture_output=True, text=True, check=True, timeout=BATCH_SECONDS)
+    shown = subprocess.run([*prefix, "ip", "-brief", "link", "show", "up"], env={"PATH": PATH}, capture_output=True, text=True, check=True,
+                           timeout=BATCH_SECONDS)
     return {line.split()[0].partition("@")[0] for line in shown.stdout.splitlines() if line.split()[1] == "UP"}
 
 

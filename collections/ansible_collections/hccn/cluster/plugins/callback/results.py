@@ -300,7 +300,7 @@ class CallbackModule(CallbackBase):
         events = [collect.dropped(host, task, refused, utc())] if refused else []
         if event:
             found = collect.event(event, host, task, _content(result), utc(), self._redactor.value)
-            self._summary.note_failure(host, task, found["message"])
+            self._summary.note_failure(host, task, found["message"], bool(part(result, "task").run_once))
             events.append({**found, "ignored": True} if ignored else found)
         self._writer.append([*lines, *collect.lines(events, self._redactor)[0]])
 

@@ -23,6 +23,7 @@ class FinalSummary:
         self._report: str | None = None
         self._validated: Mapping[str, Any] = {}
         self._failures: dict[str, tuple[str, str]] = {}
+        self._of_the_run: dict[str, tuple[str, str]] = {}
 
     def note_result(self, action: str, result: Mapping[str, Any]) -> None:
         """Record the result of an action that the collection runs on the controller."""
@@ -33,9 +34,12 @@ class FinalSummary:
         elif action == "hccn.cluster.validate_job":
             self._validated = result
 
-    def note_failure(self, host: str, task: str, message: str) -> None:
-        """Record the last failure of a host. Ansible's statistics decide at the end whether it counts."""
-        self._failures[host] = task, message
+    def note_failure(self, host: str, task: str, message: str, run_once: bool = False) -> None:
+        """Record the last failure of a host. Ansible's statistics decide at the end whether it counts. A task that runs once fails for the whole run, although
+        Ansible counts it for the first host."""
+        self._failures.pop(host, None)
+        self._of_the_run.pop(host, None)
+        (self._of_the_run if run_once or host == LOCALHOST else self._failures)[host] = task, message
 
     @property
     def concluded(self) -> bool:
@@ -52,13 +56,15 @@ class FinalSummary:
             return None
         hosts = self._hosts(processed)
         findings: list[Finding] = stages.of_validation(self._validated.get("problems"))
-        for host in [*hosts, LOCALHOST]:
+        of_the_run = {host: failure for host, failure in self._of_the_run.items() if failures.get(host)}
+        if not findings:
+            findings = [stages.of_failed_task(None, {"task": task, "msg": message}) for task, message in of_the_run.values()]
+        bad = [host for host in hosts if unreachable.get(host) or failures.get(host) and host not in of_the_run]
+        for host in bad:
             task, message = self._failures.get(host, ("", ""))
-            if unreachable.get(host):
-                findings.append(stages.of_unreachable(host, "", message))
-            elif failures.get(host) and not (host == LOCALHOST and findings):
-                findings.append(stages.of_failed_task(None if host == LOCALHOST else host, {"task": task, "msg": message}))
-        return conclude(hosts, {}, findings, "failed") if findings else None
+            findings.append(stages.of_unreachable(host, "", message) if unreachable.get(host) else stages.of_failed_task(host, {"task": task, "msg": message}))
+        # If the run failed before it could judge the other hosts, they are not good.
+        return conclude(bad if of_the_run else hosts, {}, findings, "failed") if findings else None
 
     def _hosts(self, processed: Iterable[str]) -> Sequence[str]:
         known = self._validated.get("hosts")

@@ -50,6 +50,10 @@ def of_failed_task(host: str | None, failure: Mapping[str, Any]) -> Finding:
     return finding(cause, of_host(host), msg or NO_REASON, [host], evidence=[f"Task {task}"] if task else (), stage=stage)
 
 
+_CORRECT_ADDRESSES = "Correct the addresses or subnets in the inventory, then run: ansible-playbook hccn.cluster.validate"
+"""No host was contacted yet, so the fault is in the inventory and not on a device."""
+
+
 def of_validation(problems: Any) -> list[Finding]:
     """Return the findings of the validation of a job. ``problems``: as the action validate_job returns them."""
     found = []
@@ -59,7 +63,9 @@ def of_validation(problems: Any) -> list[Finding]:
                 for host, number in [(reading.text(npu.get("host")), reading.device_id(npu.get("device")))] if host and number is not None]
         component = of_npus(npus) if npus else of_host(*hosts) if hosts else THE_RUN
         if message:
-            found.append(finding(cause if cause in causes.CAUSES else "invalid_variable", component, message, hosts, npus, stage="validate"))
+            cause = cause if cause in causes.CAUSES else "invalid_variable"
+            step = _CORRECT_ADDRESSES if cause in ("address_conflict", "address_invalid") else None
+            found.append(finding(cause, component, message, hosts, npus, stage="validate", next_step=step))
     return found
 
 

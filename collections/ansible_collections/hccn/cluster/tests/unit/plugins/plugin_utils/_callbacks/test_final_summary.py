@@ -27,6 +27,17 @@ def test_a_run_without_a_conclusion_is_concluded_from_statistics():
         "failed n2: Ansible did not reach it: connection refused"]
 
 
+def test_a_task_that_runs_once_fails_for_the_run():
+    summary = FinalSummary()
+    summary.note_result("hccn.cluster.validate_job", {"hosts": ["n1", "n2", "n3"], "problems": []})
+    summary.note_failure("n1", "Read the NPUs", "rescued")
+    summary.note_failure("n1", "Assemble the table", "no addresses", run_once=True)
+    summary.note_failure("n2", "Read the NPUs", "connection refused")
+    found = summary.fallback(["n1", "n2", "n3"], {"n1": 1}, {"n2": 1})
+    assert [line.partition(" -> ")[0] for line in lines(found)] == [
+        "Result: failed. 1 host: 1 unreachable.", "failed n2: Ansible did not reach it: connection refused", "failed run: Assemble the table: no addresses"]
+
+
 def test_a_refused_job_has_its_problems_as_findings():
     summary = FinalSummary()
     problem = {"cause": "no_hosts", "message": "The pattern 'npuu' matches no host", "hosts": [], "host_count": 0}

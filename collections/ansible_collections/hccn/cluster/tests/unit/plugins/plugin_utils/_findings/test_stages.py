@@ -65,7 +65,9 @@ def test_problems_of_the_validation_are_findings() -> None:
     assert summaries(found) == ["unknown_variable failed run run: bring_up_tls_sate is no variable of the collection",
                                 "invalid_variable failed host n1, n2: 10.0.0.0/30 has 2 addresses",
                                 "address_conflict failed npu n2 NPU 3: 10.0.0.1 is also the address of n1 NPU 0"]
-    assert found[0].next_step == "ansible-playbook hccn.cluster.validate"
+    assert [one.next_step for one in found] == [
+        "ansible-playbook hccn.cluster.validate", "ansible-playbook hccn.cluster.validate",
+        "Correct the addresses or subnets in the inventory, then run: ansible-playbook hccn.cluster.validate"]
     assert of_validation("odd") == []
 
 
