@@ -64,6 +64,14 @@ def test_slow_device_is_slow_in_both_directions(pair: Bench) -> None:
     assert 3 < rates[0, "b"] / rates[1, "b"] < 30
 
 
+def test_reported_bandwidth_is_scaled(bench: Bench) -> None:
+    for number, host in enumerate("ab", start=1):
+        bench.make(host, template=f"10.78.{number}.{{device}}", rate_scale=1000.0)
+        bench.set(host, "0.rate_mbit=40")
+    ran = bench.pair("ib_write_bw -n 20000 -report_gbits", "a", "b", 0)[1]
+    assert 25 < float(ROW.findall(ran.out)[0][3]) < 45
+
+
 def test_missing_server_fails_the_test(pair: Bench) -> None:
     ran = pair.run("a", "-i 0 -roce_test ib_write_bw address 10.78.2.0 -tcp")
     assert (ran.code, ran.err) == (255, "Cmd execute failed!\n")
@@ -136,7 +144,7 @@ def order(peer: str, **more: object) -> dict:
     values = {"operation": "write", "measure": "bw", "peer": peer, "size": 4096, "iterations": 50, "duration": 0, "all_sizes": False}
     values.update(bidirectional=False, gbits=False, port=18599, qps=1, gid_index=3, device=0, own=own, own_socket="127" + own[2:])
     values.update(peer_socket="127" + peer[2:], link=True, tx_mbit=0.0, rx_mbit=0.0, server_seconds=10.0, measure_seconds=0.2)
-    return {**values, "measure_bytes": 1 << 20, "deadline_seconds": DEADLINE, **more}
+    return {**values, "measure_bytes": 1 << 20, "rate_scale": 1.0, "deadline_seconds": DEADLINE, **more}
 
 
 @pytest.mark.parametrize(

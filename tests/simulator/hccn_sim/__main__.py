@@ -24,6 +24,7 @@ def parser() -> argparse.ArgumentParser:
     for name in (name for name in DEFAULTS if name.endswith("_seconds")):
         init.add_argument("--" + name.replace("_", "-"), type=float, default=DEFAULTS[name])
     init.add_argument("--measure-bytes", type=int, default=DEFAULTS["measure_bytes"])
+    init.add_argument("--rate-scale", type=float, default=DEFAULTS["rate_scale"])
     init.add_argument("--switch-address", dest="switch_addresses", action="append", default=[], help="an address that answers ping and net_health")
     init.add_argument("--uid", type=int, default=0, help="the user as whom the tool considers itself to run")
     init.add_argument("--address-template", action="append", default=[], help="for example 10.78.1.{device}; two of them: one for each die of an NPU")

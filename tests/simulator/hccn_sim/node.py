@@ -29,6 +29,7 @@ DEFAULTS: dict[str, Any] = {
     "server_seconds": 60.0,  # how long a test's server waits for its client
     "measure_seconds": 0.5,  # bounds of the traffic that a test really moves
     "measure_bytes": 64 * 1024 * 1024,
+    "rate_scale": 1.0,  # reported bandwidth by moved one
     "switch_addresses": [],  # they answer ping and net_health, but no device has them
     "uid": 0,  # the user as whom the tool considers itself to run
 }

@@ -113,6 +113,7 @@ class PerfDevice:
             "server_seconds": node.seconds("server_seconds"),
             "measure_seconds": node.seconds("measure_seconds"),
             "measure_bytes": int(node.config["measure_bytes"]),
+            "rate_scale": float(node.config["rate_scale"]),
             "deadline_seconds": int(node.seconds("server_seconds") + 4 * node.seconds("measure_seconds")) + GRACE_SECONDS,
         }
 

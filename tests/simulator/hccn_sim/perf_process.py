@@ -139,6 +139,7 @@ def bandwidth(order: Order, meeting: Meeting) -> list[tuple[int, int, float, flo
     for size in every:
         total = min(order["measure_bytes"] // len(every), size * leader["iterations"] if not leader["duration"] else sys.maxsize)
         moved, rate = move(order, meeting, sends, (total, seconds))
+        rate *= order["rate_scale"]
         iterations = max(1, moved // size) if leader["duration"] else leader["iterations"]
         receives_only = order["operation"] == "send" and not order["peer"] and not order["bidirectional"]
         rows.append((size, iterations, 0.0 if leader["duration"] or receives_only else rate, rate))
