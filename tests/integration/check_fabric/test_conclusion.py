@@ -75,7 +75,7 @@ def test_host_that_is_unreachable_from_the_start(make: Callable[..., Cluster], t
     assert "port 1: Connection refused" in of_n3[0][2]
 
 
-@pytest.mark.parametrize("victim", ["n1", "n3"], ids=["the first reporter", "another host"])
+@pytest.mark.parametrize("victim", [pytest.param("n1", id="the first reporter"), pytest.param("n3", id="another host", marks=pytest.mark.long)])
 def test_host_that_dies_during_the_measurement(make: Callable[..., Cluster], tmp_path: Path, victim: str) -> None:
     cluster = make(4, 1, measure_seconds=1.0)
     with plays.ssh_host(tmp_path / "ssh", cluster, victim) as (connection, send), ThreadPoolExecutor(1) as pool:

@@ -55,6 +55,7 @@ def test_confirmation_run_clears_a_good_host_between_two_slow_ones(cluster: Clus
     until(lambda: cluster.nothing_left(*cluster.ports))
 
 
+@pytest.mark.long
 def test_without_open_questions_there_is_no_confirmation_run(cluster: Cluster, tmp_path: Path) -> None:
     cluster.set_state("n2", "0.rate_mbit=20")
     output = play(cluster, tmp_path, code=FAILED)

@@ -147,7 +147,7 @@ def mute_host(cluster: Cluster, name: str) -> Iterator[tuple[dict[str, Any], Cal
 @pytest.mark.parametrize(("kind", "victim"), [
     pytest.param("ssh", "n3", id="ssh", marks=pytest.mark.long),
     pytest.param("ssh", "n1", id="ssh to the first reporter"),
-    pytest.param("mute", "n3", id="another connection"),
+    pytest.param("mute", "n3", id="another connection", marks=pytest.mark.long),
     pytest.param("mute", "n1", id="another connection to the first reporter", marks=pytest.mark.long),
 ])
 def test_host_that_freezes_during_the_measurement(make: Callable[..., Cluster], tmp_path: Path, kind: str, victim: str) -> None:
@@ -242,6 +242,7 @@ SHARED = """
 """
 
 
+@pytest.mark.long
 def test_shared_connection_without_keepalive_is_ended(make: Callable[..., Cluster], tmp_path: Path) -> None:
     cluster = make(2)
     with ssh_host(tmp_path / "ssh", cluster, "n2") as (connection, freeze):

@@ -62,6 +62,7 @@ def test_host_whose_runner_hangs_does_not_stop_the_others(make: Callable[..., Cl
     assert result(hung)["state"] == "finished"
 
 
+@pytest.mark.long
 def test_suspended_host_that_recovers_is_measured(make: Callable[..., Cluster]) -> None:
     """The first two tests of the host hang, the later ones succeed."""
     cluster = make(5, 1)

@@ -36,6 +36,7 @@ def test_invalid_limits_are_refused_before_the_measurement(cluster: Cluster, tmp
     assert [cluster.calls(name).count("0 client") for name in cluster.ports] == [0, 0, 0]
 
 
+@pytest.mark.long
 def test_numbers_as_text_of_a_survey_are_accepted(cluster: Cluster, tmp_path: Path) -> None:
     output = play(cluster, tmp_path, code=FAILED, check_fabric_floor_gbit_s="1000", check_fabric_relative_floor="0.4",
                   check_fabric_line_rate_floor="0", check_fabric_timeout_s="60")

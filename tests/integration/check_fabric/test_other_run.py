@@ -116,6 +116,7 @@ def test_two_checks_at_once(cluster: Cluster, tmp_path: Path, background: Thread
     assert [runs(cluster, name) for name in cluster.ports] == [[first.run_id]] * 5
 
 
+@pytest.mark.long
 def test_check_waits_for_another_run(cluster: Cluster, tmp_path: Path, background: ThreadPoolExecutor) -> None:
     first = First(cluster, tmp_path, background)
     waiting = background.submit(second, cluster, tmp_path, check_fabric_wait_for_other_run_s=200)
@@ -150,6 +151,7 @@ def test_waiting_runs_do_not_block_each_other(cluster: Cluster, tmp_path: Path, 
     assert {state for found in classes for state in found.values()} <= {"good", "busy", "not_measured"}
 
 
+@pytest.mark.long
 def test_retest_during_a_check_drains_no_host(cluster: Cluster, tmp_path: Path, background: ThreadPoolExecutor) -> None:
     """The retest of a rulebook triggers no event, so no host is quarantined."""
     first = First(cluster, tmp_path, background)

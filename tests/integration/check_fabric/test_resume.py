@@ -83,6 +83,7 @@ def folder(tmp_path: Path, name: str) -> Path:
     return path
 
 
+@pytest.mark.long
 def test_resumed_check_measures_the_pairs_of_a_repaired_host(make: Callable[..., Cluster], tmp_path: Path) -> None:
     """The last run of the repaired host is older than that of the others, so its results from before the repair do not count."""
     cluster = make(4, 1)

@@ -213,6 +213,7 @@ def test_switch_upgrade_failover_and_switchback(site: Site) -> None:
     assert (site.switched(), site.state) == ([("uid-b", False)], None)
 
 
+@pytest.mark.long
 def test_stopped_switchback_continues_with_the_next_run(site: Site) -> None:
     entries = {uid: {"job_id": uid, "name": uid[-1], "namespace": "train", "nics": [{"node": node_, "devices": [0]}], "direction": "failover"}
                for uid, node_ in (("uid-a", "node-1"), ("uid-b", "node-2"))}

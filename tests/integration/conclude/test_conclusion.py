@@ -126,6 +126,7 @@ def test_hccn_fail_on_decides_the_exit_status(site: Site, good: Ended, state: li
     assert "the link is down" in done.first_card()[2]
 
 
+@pytest.mark.long
 def test_job_concludes_without_the_callback(site: Site, good: Ended) -> None:
     done = site.play("check_fabric", callback=False)
     assert done.code == 0, done.output
@@ -200,7 +201,8 @@ def lines_of(folder: Path, playbook: str, count: int) -> int:
     return len(done.stdout.splitlines()) - count
 
 
-@pytest.mark.parametrize("playbook", [*(pytest.param(name, marks=pytest.mark.long) for name in ("bring_up", "rank_table")), "check_fabric"])
+@pytest.mark.long
+@pytest.mark.parametrize("playbook", ["bring_up", "rank_table", "check_fabric"])
 def test_output_does_not_grow_with_the_number_of_hosts(tmp_path: Path, playbook: str) -> None:
     few, many = (lines_of(tmp_path / str(count), playbook, count) for count in (4, 12))
     assert few == many < 40

@@ -158,6 +158,7 @@ def test_check_mode_of_site_changes_nothing(demo: tuple[Path, subprocess.Complet
     play(place, "tls", "-e", "tls_state=disabled")
 
 
+@pytest.mark.long
 def test_differing_tls_flags_fail_the_run(demo: tuple[Path, subprocess.CompletedProcess[str]]) -> None:
     place = demo[0]
     done = play(place, "tls", "-e", "tls_state=enabled", "-e", "hccn_hosts=npu3")
@@ -173,6 +174,7 @@ def test_differing_tls_flags_fail_the_run(demo: tuple[Path, subprocess.Completed
     assert play(place, "tls", "-e", "tls_state=disabled").returncode == 0
 
 
+@pytest.mark.long
 def test_slow_npu_and_missing_link_are_named(demo: tuple[Path, subprocess.CompletedProcess[str]]) -> None:
     place = demo[0]
     set_state(place / "nodes/npu3", "5.link=0", "2.rate_mbit=10")
@@ -195,6 +197,7 @@ def test_slow_npu_and_missing_link_are_named(demo: tuple[Path, subprocess.Comple
     assert not left_behind(place)
 
 
+@pytest.mark.long
 def test_busy_npus_are_not_measured(demo: tuple[Path, subprocess.CompletedProcess[str]]) -> None:
     place = demo[0]
     set_state(place / "nodes/npu2", "6.process=4711:python3:100")
@@ -219,6 +222,7 @@ def test_busy_npus_are_not_measured(demo: tuple[Path, subprocess.CompletedProces
         {"code": "device_busy", "message": "it is at work, pid 4711", "count": 1, "npus": [["npu2", 6]]}]
 
 
+@pytest.mark.long
 def test_killed_run_is_readable_up_to_its_last_task(demo: tuple[Path, subprocess.CompletedProcess[str]], tmp_path: Path) -> None:
     place = demo[0]
     env = {**environment(place), "HCCN_RESULTS_PATH": str(tmp_path / "history")}

@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.integration.evidence.history import findings, piece
 from tests.lib.hosts import node, set_state, tools, write_inventory
 from tests.lib.playbook import run_playbook
@@ -37,6 +39,7 @@ def bring_up(folder: Path, code: int) -> dict[str, dict[str, Any]]:
     return findings(folder / "history")
 
 
+@pytest.mark.long
 def test_hosts_that_differ_are_named_and_later_changes_noted(tmp_path: Path) -> None:
     made(tmp_path, "n1", "n2", "n3", "n4")
     assert bring_up(tmp_path, 0) == {}

@@ -41,6 +41,7 @@ def port_calls(cluster: Cluster, name: str) -> dict[str, int]:
     return {command: calls.count(command) for command in ("-optical", "-stat", "-link_stat", "-lldp")}
 
 
+@pytest.mark.long
 def test_healthy_hosts_have_no_finding_and_are_read_once(make: Callable[..., Cluster], tmp_path: Path) -> None:
     cluster = make(4, 2)
     assert check(cluster, tmp_path) == {}

@@ -34,6 +34,7 @@ def prolog(folder: Path, *hosts: str) -> tuple[int, str]:
     return done.returncode, done.stdout + done.stderr
 
 
+@pytest.mark.long
 def test_prolog_of_the_page(cluster: Cluster, tmp_path: Path) -> None:
     for step in steps("howto/before_a_job.rst"):
         if isinstance(step, File):

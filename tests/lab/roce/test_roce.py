@@ -23,6 +23,8 @@ from tests.lib.project import ROOT
 from tests.lab.testbed.kernel import running, start_time
 from tests.lib.waiting import happens
 
+pytestmark = pytest.mark.long
+
 PAIRS = {"old": (1, 2), "new": (3, 4), "old-to-new": (2, 3), "new-to-old": (4, 1)}
 BANDWIDTH = {"size_bytes": 8192, "iterations": 40}
 LATENCY = {"measure": "latency", "size_bytes": 8, "iterations": 40}
