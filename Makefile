@@ -14,7 +14,7 @@ export ANSIBLE_CONFIG := $(CURDIR)/ansible.cfg
 export ANSIBLE_COLLECTIONS_PATH := $(CURDIR)/collections
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export REUSE_ENCODING_MODULE := charset_normalizer
-.PHONY: help venv demo check test test-rest test-all test-long test-k8s kube-bin test-eda test-odd-host test-protobuf coverage lint lint-python lint-ansible lint-galaxy sanity units molecule simulate soak fault-matrix bench bench-fabric bench-scale fabric-seeds roce docs build changelog matrix matrix-oldest demo-cores clean
+.PHONY: help venv demo check test test-rest test-all test-long test-k8s kube-bin test-eda test-odd-host test-protobuf coverage lint lint-python lint-ansible lint-galaxy sanity units molecule simulate soak fault-matrix bench bench-fabric bench-scale fabric-seeds roce docs build release changelog matrix matrix-oldest demo-cores clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## (.*)/  make \1\t\2/' | expand -t 22
@@ -151,6 +151,10 @@ docs: .venv/.lint ## render the documentation, with the reference of all plugins
 build: .venv/.lint ## build the tarball of the collection in build/
 	rm -f build/hccn-cluster-*.tar.gz
 	ansible-galaxy collection build $(COLLECTION) --output-path build --force
+
+release: lint-galaxy ## check the version and the changelog, and put the tarball, its SBOM and checksums into build/release for a person to upload
+	cd $(COLLECTION) && antsibull-changelog lint
+	python tests/lab/versions/release.py
 
 changelog: .venv/.lint ## move changelogs/fragments into CHANGELOG.md, under the version of galaxy.yml
 	cd $(COLLECTION) && antsibull-changelog release --update-existing --reload-plugins

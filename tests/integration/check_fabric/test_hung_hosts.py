@@ -8,6 +8,8 @@ from collections.abc import Callable
 from typing import Any
 
 from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose.diagnosis import diagnose
+import pytest
+
 from tests.integration.check_fabric.cluster import Cluster, records, result, run
 
 HANGS = 'case "$*" in *reset*) ;; *-roce_test*) sleep 600;; esac'

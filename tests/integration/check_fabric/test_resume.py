@@ -8,6 +8,8 @@ import signal
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from tests.integration.check_fabric.cluster import Cluster, result, run
 from tests.integration.check_fabric.role import FAILED, play
 from tests.lib.waiting import until
