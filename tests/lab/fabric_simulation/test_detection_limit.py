@@ -17,7 +17,8 @@ def test_the_detection_limit_of_two_rounds():
     assert 5 < drops["npu"] < drops["pair"] < 9
     assert found["blind"] == ["32384 of 32640 pairs of hosts were not measured"]
     assert found["text"].startswith(f"2 measurements of an NPU with a spread of {found['spread_percent']:.2g} %: an NPU that lost {drops['npu']:g} % or more "
-                                    f"would have been named in 99 of 100 runs, a single pair from {drops['pair']:g} %")
+                                    f"is named in 99 of 100 runs, a single pair from {drops['pair']:g} %, a path between leaves from {drops['path']:g} %; "
+                                    "smaller losses are named in fewer runs; 32384 of")
 
 
 def test_the_detection_limit_of_a_full_matrix_is_below_five_percent():

@@ -51,9 +51,10 @@ def detection_limit(classification: Classification, hosts: int, slow_once: Seque
         drops[PATH] = _drop_of_path(normal, gate, int(median(seen)))
     percent = {kind: _round_up(100 * drop) for kind, drop in drops.items()}
     blind = remarks + _not_seen(samples, classification.met_pairs(), hosts * (hosts - 1) // 2, len(leaf_pairs), len(seen), classification)
-    text = (f"{samples} measurements of an NPU with a spread of {100 * normal.spread:.2g} %: an NPU that lost {percent[NPU]:g} % or more would have been "
-            f"named in {100 * (1 - MISS):g} of 100 runs, a single pair from {percent[PAIR]:g} %")
+    text = (f"{samples} measurements of an NPU with a spread of {100 * normal.spread:.2g} %: an NPU that lost {percent[NPU]:g} % or more is named in "
+            f"{100 * (1 - MISS):g} of 100 runs, a single pair from {percent[PAIR]:g} %")
     text += f", a path between leaves from {percent[PATH]:g} %" if seen else ""
+    text += "; smaller losses are named in fewer runs"
     return {"spread_percent": round(100 * normal.spread, 2), "samples": samples, "smallest_drop_percent": percent, "blind": blind,
             "text": "; ".join([text, *blind])}
 

@@ -222,8 +222,9 @@ def _unproven(classification: Classification, components: Sequence[Component], s
 
 
 def _most_of_the_fabric(classification: Classification, stratum: Stratum, fast: FastPairs) -> Component:
-    """Return the component for the slower majority, where a few pairs are so much faster that the normal value is unknown."""
-    return Component(FABRIC, "most of the fabric", SLOW, list(fast.slower), [fast.link], sum(map(classification.slow.total, fast.slower)), [],
+    """Return the component for the slower NPUs, where a few pairs are so much faster that the normal value is unknown."""
+    name = "most of the fabric" if 2 * len(fast.slower) > len(classification.table.npus) else "part of the fabric"
+    return Component(FABRIC, name, SLOW, list(fast.slower), [fast.link], sum(map(classification.slow.total, fast.slower)), [],
                      certainty=POSSIBLE, note=fast.sentence(classification.table.kinds[stratum[0]], classification.normals[stratum]))
 
 
