@@ -39,6 +39,9 @@ NOT_RUN = {
     "ansible-builder create --file execution-environment-kubernetes.yml --context build/execution-environment-kubernetes": "make lint runs it",
     "export CONTROLLER_HOST=https://awx.example CONTROLLER_OAUTH_TOKEN=...": AWX,
     "ansible-playbook -i inventories/site/hosts playbooks/awx.yml -e @awx.yml": AWX,
+    "ansible-playbook -i inventories/site/hosts hccn.cluster.awx -e @awx.yml -e awx_state=data -e awx_data_path=controller.yml":
+        "its settings name a git server; tests/integration/awx writes the file with others",
+    "ansible-playbook infra.aap_configuration.configure_aap -e @controller.yml": "the collection cannot be reached, and it needs an AWX",
     "ansible-playbook hccn.cluster.check_fabric_pods -e @pods.yml -e check_fabric_plan_only=true": PODS,
     "ansible-playbook hccn.cluster.check_fabric_pods -e @pods.yml": PODS,
     "ansible gpu -m hccn.cluster.rdma_info -a 'rdma_device=mlx5_0 rdma_port=2'": CARDS,

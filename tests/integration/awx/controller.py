@@ -15,7 +15,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qsl, urlparse
 
-from tests.integration.awx.surveys import plugin
+from ansible_collections.hccn.cluster.plugins.plugin_utils._awx import survey_rules
 
 HIDDEN = "$encrypted$"
 SECRETS = {"password", "ssh_key_data", "ssh_key_unlock", "become_password", "token"}
@@ -24,7 +24,9 @@ WEBHOOK = {"username": "", "password": "", "disable_ssl_verification": False, "h
 TYPES = {"organizations": "organization", "projects": "project", "inventories": "inventory", "inventory_sources": "inventory_source",
          "credential_types": "credential_type", "credentials": "credential", "execution_environments": "execution_environment",
          "notification_templates": "notification_template", "job_templates": "job_template", "workflow_job_templates": "workflow_job_template",
-         "workflow_job_template_nodes": "workflow_job_template_node", "schedules": "schedule"}
+         "workflow_job_template_nodes": "workflow_job_template_node", "schedules": "schedule", "labels": "label", "teams": "team", "users": "user",
+         "instance_groups": "instance_group"}
+ROLES = ("admin_role", "execute_role", "read_role")
 UNIFIED = ("projects", "inventory_sources", "job_templates", "workflow_job_templates")
 LINKS = {"organization": ("organizations",), "project": ("projects",), "source_project": ("projects",), "inventory": ("inventories",),
          "credential_type": ("credential_types",), "credential": ("credentials",), "execution_environment": ("execution_environments",),
@@ -46,6 +48,8 @@ class Controller:
         self.objects: dict[str, dict[int, dict[str, Any]]] = {kind: {} for kind in TYPES}
         self.surveys: dict[int, dict[str, Any]] = {}
         self.linked: dict[tuple[int, str], list[int]] = {}
+        self.members: dict[tuple[int, str], list[int]] = {}
+        self._roles: dict[int, tuple[int, str]] = {}
         self.changes: list[tuple[str, str]] = []
         self._ids = itertools.count(1)
         self._create("organizations", {"name": "Default"})
@@ -82,12 +86,12 @@ class Controller:
         self._server.server_close()
 
     def named(self, kind: str) -> dict[str, dict[str, Any]]:
-        return {str(found.get("name") or found["identifier"]): found for found in self.objects[kind].values()}
+        return {str(found.get("name") or found.get("identifier") or found["username"]): found for found in self.objects[kind].values()}
 
     def linked_names(self, kind: str, name: str, part: str) -> list[str]:
         """Return the names of the objects that are linked to an object: its credentials, notifications or next nodes."""
         ids = self.linked.get((self.named(kind)[name]["id"], part), [])
-        return sorted(str(found.get("name") or found["identifier"]) for found in self._all() if found["id"] in ids)
+        return sorted(str(found.get("name") or found.get("identifier") or found["username"]) for found in self._all() if found["id"] in ids)
 
     def answer(self, method: str, target: str, body: dict[str, Any], authorized: str) -> tuple[int, Any]:
         url = urlparse(target)
@@ -96,6 +100,8 @@ class Controller:
         if authorized != f"Bearer {self.token}":
             return 401, {"detail": "Authentication credentials were not provided."}
         path = PATH.match(url.path)
+        if path is not None and path["kind"] == "roles":
+            return self._role(method, int(path["id"]), path["part"], body)
         if path is None or path["kind"] not in (*TYPES, "unified_job_templates"):
             return 404, {"detail": "Not found."}
         if method != "GET":
@@ -125,7 +131,9 @@ class Controller:
 
     def _create(self, kind: str, body: dict[str, Any]) -> dict[str, Any]:
         number = next(self._ids)
-        made = {"id": number, "type": TYPES[kind], "url": f"/api/v2/{kind}/{number}/", "summary_fields": {}, "scm_revision": "",
+        roles = {role: {"id": next(self._ids)} for role in ROLES}
+        self._roles |= {role["id"]: (number, name) for name, role in roles.items()}
+        made = {"id": number, "type": TYPES[kind], "url": f"/api/v2/{kind}/{number}/", "summary_fields": {"object_roles": roles}, "scm_revision": "",
                 "related": {"survey_spec": f"/api/v2/{kind}/{number}/survey_spec/"}}
         self.objects[kind][number] = made | self._checked(made, body)
         return self._shown(self.objects[kind][number])
@@ -135,6 +143,9 @@ class Controller:
             return 404, {"detail": "Not found."}
         if method == "DELETE":
             del self.objects[kind][number]
+            if kind == "workflow_job_templates":  # with its nodes
+                nodes = self.objects["workflow_job_template_nodes"]
+                self.objects["workflow_job_template_nodes"] = {key: one for key, one in nodes.items() if one["workflow_job_template"] != number}
             return 204, None
         if method == "PATCH":
             self.objects[kind][number] |= self._checked(self.objects[kind][number], body)
@@ -145,7 +156,7 @@ class Controller:
             if method == "DELETE":
                 self.surveys.pop(number, None)
             elif method == "POST":
-                if breaches := plugin("awx_survey_rules").awx_survey_breaches(body):
+                if breaches := survey_rules.breaches_of(body):
                     raise Refused("; ".join(breaches))
                 self.surveys[number] = body
             return 200, self.surveys.get(number, {})
@@ -159,6 +170,28 @@ class Controller:
         else:
             raise Refused(f"{part}: {body['id']} does not exist")
         return 204, None
+
+    def _role(self, method: str, number: int, actors: str, body: dict[str, Any]) -> tuple[int, Any]:
+        members = self.members.setdefault((number, actors), [])
+        if method == "GET":
+            return 200, self._list([self._shown(found) for found in self.objects[actors].values() if found["id"] in members])
+        self.changes.append((method, f"/api/v2/roles/{number}/{actors}/"))
+        members.append(body["id"])
+        return 204, None
+
+    def may(self, kind: str, name: str) -> dict[str, list[str]]:
+        """Return the names of the teams and users by role of an object."""
+        number, found = self.named(kind)[name]["id"], {}
+        for (role, actors), members in self.members.items():
+            holder, role_name = self._roles[role]
+            if holder == number and members:
+                found.setdefault(role_name, []).extend(
+                    str(one.get("name") or one["username"]) for one in self.objects[actors].values() if one["id"] in members)
+        return {role: sorted(names) for role, names in found.items()}
+
+    def add(self, kind: str, **fields: Any) -> dict[str, Any]:
+        """Make an object as an administrator does."""
+        return self._create(kind, fields)
 
     def _checked(self, there: dict[str, Any], body: dict[str, Any]) -> dict[str, Any]:
         for field, kinds in LINKS.items():

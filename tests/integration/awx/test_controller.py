@@ -1,4 +1,4 @@
-"""Run roles/awx twice on a stand-in for AWX's API: the first run makes everything, the second changes nothing."""
+"""Run the role awx twice on a stand-in for AWX's API: the first run makes everything, the second changes nothing, and a third removes only that."""
 
 from __future__ import annotations
 
@@ -12,10 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from tests.integration.awx.collection import PLACE
 from tests.integration.awx.controller import Controller
-from tests.integration.awx.surveys import jobs
+from ansible_collections.hccn.cluster.plugins.plugin_utils._awx import objects
+from ansible_collections.hccn.cluster.plugins.plugin_utils._awx.jobs import JOBS
 from tests.lib.playbook import run_playbook
 from tests.lib.project import ROOT, skip
 
@@ -30,9 +32,15 @@ VARIABLES = {
     "awx_project_url": "https://git.example/hccn.git", "awx_inventory_path": "inventories/site/hosts", "awx_image": "registry.example/hccn-ee:1",
     "awx_history_path": "/srv/hccn/history", "awx_credential_inputs": {"username": "root", "ssh_key_data": "-----BEGIN"}, "awx_timezone": "Asia/Shanghai",
     "awx_notification_configuration": {"url": "https://hooks.example/x", "password": "geheim"},
+    "awx_image_pull": "always", "awx_registry_credential": "registry", "awx_instance_groups": ["npu pods"], "awx_labels": ["npu"],
+    "awx_run_teams": ["operators"], "awx_run_users": ["night"], "awx_change_teams": ["owners"],
 }
+ADMINISTRATOR = (("credentials", {"name": "registry"}), ("credentials", {"name": "vault"}), ("instance_groups", {"name": "npu pods"}),
+                 ("teams", {"name": "operators"}), ("teams", {"name": "owners"}), ("users", {"username": "night"}), ("job_templates", {"name": "hccn backup"}),
+                 ("notification_templates", {"name": "pager"}))
+"""What an administrator made. The templates of the role refer to some of it."""
 WORKFLOW = "hccn from bare hosts to a proven fabric"
-NAMES = {f"hccn {job['name']}" for job in jobs()}
+NAMES = {f"hccn {job['name']}" for job in JOBS}
 
 
 @dataclass
@@ -42,6 +50,15 @@ class Runs:
     first: subprocess.CompletedProcess[str]
     second: subprocess.CompletedProcess[str]
     changes_of_second: list[tuple[str, str]]
+
+
+def administrated() -> Controller:
+    controller = stand_in()
+    machine = next(iter(controller.objects["credential_types"]))
+    organization = next(iter(controller.objects["organizations"]))
+    for kind, fields in ADMINISTRATOR:
+        controller.add(kind, **{"organization": organization}, **({"credential_type": machine} if kind == "credentials" else {}), **fields)
+    return controller
 
 
 def play(folder: Path, url: str, **variables: Any) -> subprocess.CompletedProcess[str]:
@@ -67,7 +84,7 @@ def stand_in() -> Controller:
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Runs]:
-    folder, controller = tmp_path_factory.mktemp("awx_role"), stand_in()
+    folder, controller = tmp_path_factory.mktemp("awx_role"), administrated()
     first = play(folder, controller.url)
     before = len(controller.changes)
     second = play(folder, controller.url)
@@ -77,7 +94,8 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Runs]:
 
 def test_first_run_makes_everything_and_second_changes_nothing(runs: Runs) -> None:
     assert runs.first.returncode == 0, runs.first.stdout + runs.first.stderr
-    assert changed(runs.first) == 12
+    assert "job_template hccn check_fabric" in runs.first.stdout.splitlines()
+    assert changed(runs.first) == 1
     assert runs.second.returncode == 0, runs.second.stdout + runs.second.stderr
     assert changed(runs.second) == 0
     assert runs.changes_of_second == []
@@ -85,12 +103,16 @@ def test_first_run_makes_everything_and_second_changes_nothing(runs: Runs) -> No
 
 def test_every_job_has_a_template(runs: Runs) -> None:
     templates = runs.controller.named("job_templates")
-    assert set(templates) == NAMES
+    assert set(templates) == NAMES | {"hccn backup"}
+    del templates["hccn backup"]
     for name, template in templates.items():
         assert template["playbook"] == f"playbooks/{name.removeprefix('hccn ')}.yml"
         assert (template["allow_simultaneous"], template["job_slice_count"], template["ask_variables_on_launch"]) == (False, 1, True)
         assert runs.controller.linked_names("job_templates", name, "credentials") == ["hccn history", "hccn hosts"]
         assert runs.controller.linked_names("job_templates", name, "notification_templates_error") == ["hccn failures"]
+        assert runs.controller.linked_names("job_templates", name, "labels") == ["npu"]
+        assert runs.controller.linked_names("job_templates", name, "instance_groups") == ["npu pods"]
+        assert runs.controller.may("job_templates", name) == {"execute_role": ["night", "operators"], "admin_role": ["owners"]}
     assert [name for name, template in templates.items() if template["ask_limit_on_launch"]] == []
     assert json.loads(templates["hccn tls"]["extra_vars"]) == {"switch_upgrade_state_file": "/srv/hccn/history/switch_upgrade.json"}
     assert json.loads(templates["hccn check_fabric"]["extra_vars"])["check_fabric_devices"] == (
@@ -128,6 +150,18 @@ def test_workflow_reports_whatever_a_check_finds(runs: Runs) -> None:
     assert {node["workflow_job_template"] for node in nodes.values()} == {controller.named("workflow_job_templates")[WORKFLOW]["id"]}
 
 
+def test_environment_is_pulled_with_a_credential(runs: Runs) -> None:
+    environment = runs.controller.named("execution_environments")["hccn environment"]
+    assert (environment["image"], environment["pull"], environment["credential"]) == (
+        "registry.example/hccn-ee:1", "always", runs.controller.named("credentials")["registry"]["id"])
+
+
+def test_roles_of_workflow_project_and_inventory(runs: Runs) -> None:
+    controller = runs.controller
+    assert controller.may("workflow_job_templates", WORKFLOW) == {"execute_role": ["night", "operators"], "admin_role": ["owners"]}
+    assert controller.may("projects", "hccn project") == controller.may("inventories", "hccn hosts") == {"admin_role": ["owners"]}
+
+
 def test_schedules(runs: Runs) -> None:
     schedules = runs.controller.named("schedules")
     assert {name: (schedule["rrule"], schedule["extra_data"], schedule["enabled"]) for name, schedule in schedules.items()} == {
@@ -155,27 +189,85 @@ def controller() -> Iterator[Controller]:
     made.close()
 
 
-def test_existing_credentials_are_attached_and_stay_attached(controller: Controller, tmp_path: Path) -> None:
-    """The role attaches a credential that an administrator made. A later run that names none leaves it attached."""
+def test_what_was_attached_by_hand_stays(controller: Controller, tmp_path: Path) -> None:
+    """The role attaches a credential and a notification that an administrator made. A later run that names none leaves them attached."""
     machine = next(iter(controller.objects["credential_types"]))
-    made = controller.answer("POST", "/api/v2/credentials/", {"name": "root on all NPU hosts", "credential_type": machine}, f"Bearer {Controller.token}")[1]
-    named = play(tmp_path, controller.url, awx_credential_inputs=None, awx_credentials=["root on all NPU hosts"])
+    made = controller.add("credentials", name="root on all NPU hosts", credential_type=machine)
+    controller.add("notification_templates", name="pager", organization=next(iter(controller.objects["organizations"])))
+    unset = {name: None for name in VARIABLES if name not in ("awx_project_url", "awx_history_path")}
+    named = play(tmp_path, controller.url, **unset, awx_credentials=["root on all NPU hosts"], awx_notifications=["pager"])
     assert named.returncode == 0, named.stdout + named.stderr
     assert set(controller.named("credentials")) == {"root on all NPU hosts", "hccn history"}
     linked = {name: controller.linked_names("job_templates", name, "credentials") for name in NAMES}
     assert linked == dict.fromkeys(NAMES, ["hccn history", "root on all NPU hosts"])
 
     before = len(controller.changes)
-    refused = play(tmp_path, controller.url, awx_credential_inputs=None)
+    refused = play(tmp_path, controller.url, **unset)
     assert refused.returncode == 2
-    assert "name them in awx_credentials, or [] if there are none. Nothing was changed." in " ".join(refused.stdout.split())
+    assert "name them in awx_credentials, or [] if there are none. Nothing was changed" in " ".join(refused.stdout.split())
     assert controller.changes[before:] == []
 
-    silent = play(tmp_path, controller.url, awx_credential_inputs=None, awx_history_path=None)
+    silent = play(tmp_path, controller.url, **unset, awx_history_path=None)
     assert silent.returncode == 0, silent.stdout + silent.stderr
-    assert [path for _method, path in controller.changes[before:] if path.endswith("/credentials/")] == []
     assert controller.linked_names("job_templates", "hccn tls", "credentials") == ["hccn history", "root on all NPU hosts"]
+    assert controller.linked_names("job_templates", "hccn tls", "notification_templates_error") == ["pager"]
     assert made["id"] in controller.objects["credentials"]
+
+
+def test_removal_takes_only_what_the_role_made(runs: Runs) -> None:
+    """Last, since it removes what the other tests look at. The settings with which the objects were created need not be given again."""
+    given = {name: None for name in VARIABLES if name != "awx_project_url"}
+    removed = play(runs.folder, runs.controller.url, **given, awx_state="absent")
+    assert removed.returncode == 0, removed.stdout + removed.stderr
+    left = {kind: set(runs.controller.named(kind)) for kind in runs.controller.objects if runs.controller.objects[kind]}
+    assert left == {
+        "organizations": {"Default"}, "credential_types": {"Machine"}, "credentials": {"registry", "vault"}, "instance_groups": {"npu pods"},
+        "teams": {"operators", "owners"}, "users": {"night"}, "job_templates": {"hccn backup"}, "notification_templates": {"pager"}, "labels": {"npu"}}
+    again = play(runs.folder, runs.controller.url, **given, awx_state="absent")
+    assert (again.returncode, changed(again)) == (0, 0), again.stdout + again.stderr
+
+
+def options_of(module: str) -> set[str]:
+    """Return the options of a module of awx.awx, without those that name the server."""
+    text = (PLACE / f"ansible_collections/awx/awx/plugins/modules/{module}.py").read_text()
+    return set(yaml.safe_load(re.findall(r"DOCUMENTATION = '''(.*?)'''", text, re.DOTALL)[0])["options"])
+
+
+def test_data_has_the_form_of_aap_configuration(tmp_path: Path) -> None:
+    """The roles of infra.aap_configuration pass each element to the module of its kind. They join the braces of injectors; Ansible must not evaluate others."""
+    if not (PLACE / "ansible_collections/awx/awx/MANIFEST.json").exists():
+        skip("awx-collection")
+    settings = {"awx_credential_inputs": None, "awx_notification_configuration": None, "awx_credentials": ["npu hosts"], "awx_notifications": ["pager"],
+                "awx_state": "data", "awx_data_path": str(tmp_path / "controller.yml")}
+    done = play(tmp_path, "http://127.0.0.1:9", **settings)
+    assert (done.returncode, changed(done)) == (0, 1), done.stdout + done.stderr
+    assert changed(play(tmp_path, "http://127.0.0.1:9", **settings)) == 0
+
+    (tmp_path / "read.yml").write_text(json.dumps([{"hosts": "localhost", "gather_facts": False, "tasks": [
+        {"ansible.builtin.copy": {"content": "{{ data | to_json }}", "dest": str(tmp_path / "data.json"), "mode": "0600"},
+         "vars": {"data": {kind.variable: f"{{{{ {kind.variable} | default([]) }}}}" for kind in objects.KINDS}}}]}]))
+    read = run_playbook(tmp_path / "read.yml", "localhost,", "-e", f"@{tmp_path / 'controller.yml'}", "-e", "ansible_connection=local")
+    assert read.returncode == 0, read.stdout + read.stderr
+    data = json.loads((tmp_path / "data.json").read_text())
+    unknown = {f"{kind.variable}: {key}" for kind in objects.KINDS for one in data[kind.variable]
+               for key in set(one) - options_of(kind.module) - {objects.NODES}}
+    assert unknown == set()
+    assert {key for one in data["controller_workflows"] for node in one[objects.NODES] for key in node} <= options_of("workflow_job_template_node")
+    assert {kind: len(found) for kind, found in data.items()} == {
+        "controller_labels": 1, "controller_execution_environments": 1, "controller_projects": 1, "controller_inventories": 1,
+        "controller_inventory_sources": 1, "controller_credential_types": 1, "controller_credentials": 1, "controller_notifications": 0,
+        "controller_templates": len(NAMES), "controller_workflows": 1, "controller_schedules": 2, "controller_roles": 2}
+    assert data["controller_credential_types"][0]["injectors"] == {"env": {"HCCN_RESULTS_PATH": "{  { path }}"}}
+    fabric = next(one for one in data["controller_templates"] if one["name"] == "hccn check_fabric")
+    assert fabric["extra_vars"]["check_fabric_devices"] == "{{ survey_check_fabric_devices | default('') | hccn.cluster.survey_value('check_fabric_devices') }}"
+    assert (fabric["credentials"], fabric["notification_templates_error"]) == (["npu hosts", "hccn history"], ["pager"])
+
+
+def test_data_with_secrets_is_refused(tmp_path: Path) -> None:
+    done = play(tmp_path, "http://127.0.0.1:9", awx_state="data", awx_data_path=str(tmp_path / "controller.yml"))
+    assert done.returncode == 2
+    assert "awx_credential_inputs and awx_notification_configuration would be written to the file with the secrets in them" in " ".join(done.stdout.split())
+    assert not (tmp_path / "controller.yml").exists()
 
 
 def test_missing_collection_is_named(tmp_path: Path) -> None:

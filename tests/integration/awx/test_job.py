@@ -13,9 +13,10 @@ from typing import Any
 import pytest
 import yaml
 
+from ansible_collections.hccn.cluster.plugins.plugin_utils._awx import jobs, questions
 from ansible_collections.hccn.cluster.plugins.plugin_utils._history import reader
 from tests.integration.awx.job import Job, Outcome, Unsafe, clone, synchronised
-from tests.integration.awx.surveys import jobs, plugin, survey
+from tests.integration.awx.surveys import survey
 from tests.lib.hosts import node, set_state
 from tests.lib.processes import processes
 from tests.lib.project import ROOT
@@ -72,7 +73,7 @@ def answers(role: str) -> dict[str, Any]:
     asked = [question for question in survey(role)["spec"] if question["variable"] not in PER_HOST]
     # AWX returns the lines of a question with several choices as a list.
     given = {question["variable"]: question["default"].splitlines() if question["type"] == "multiselect" else question["default"] for question in asked}
-    return {**plugin("awx_survey").awx_answers({"spec": asked}),
+    return {**questions.conversions({"spec": asked}),
             **{name: Unsafe(value) if isinstance(value, str) else value for name, value in given.items()}}
 
 
@@ -147,7 +148,7 @@ REQUIRED = {
 
 def test_answers_of_every_survey_are_accepted(awx: Controller) -> None:
     """One job validates the arguments of all roles with the answers of their surveys, defaults included."""
-    asking = [job["role"] for job in jobs() if "role" in job and "entry_point" not in job]
+    asking = [job["role"] for job in jobs.JOBS if "role" in job and "entry_point" not in job]
     given = {name: value for role in asking for name, value in answers(role).items()}
     missing = {question["variable"] for role in asking for question in survey(role)["spec"] if question["required"] and question["default"] == ""}
     assert missing - REQUIRED.keys() == set()

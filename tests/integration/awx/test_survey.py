@@ -9,16 +9,17 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.integration.awx.surveys import ROLES, jobs, plugin, survey
+from ansible_collections.hccn.cluster.plugins.plugin_utils._awx import jobs, questions, survey_rules
+from tests.integration.awx.surveys import ROLES, survey
 from tests.lib.playbook import recap, run_playbook
 from tests.lib.project import ROOT
 
-ASKING = [job["role"] for job in jobs() if "role" in job and "entry_point" not in job]
+ASKING = [job["role"] for job in jobs.JOBS if "role" in job and "entry_point" not in job]
 
 
 @pytest.mark.parametrize("role", ASKING)
 def test_surveys_obey_the_rules_of_awx(role: str) -> None:
-    assert plugin("awx_survey_rules").awx_survey_breaches(survey(role)) == []
+    assert survey_rules.breaches_of(survey(role)) == []
 
 
 @pytest.mark.parametrize("role", ASKING)
@@ -68,7 +69,7 @@ ANSWERS: dict[str, tuple[str, Any]] = {
 
 def test_job_template_converts_the_answers(tmp_path: Path) -> None:
     roles = ("check_fabric", "check_collective", "rank_table", "nic_switch", "datadist_ready", "switch_upgrade")
-    templates = {name: text for role in roles for name, text in plugin("awx_survey").awx_answers(survey(role)).items()}
+    templates = {name: text for role in roles for name, text in questions.conversions(survey(role)).items()}
     answers = {f"survey_{name}": answer for name, (answer, _value) in ANSWERS.items()}
     tasks = [{"ansible.builtin.copy": {"content": "{{ found | to_json }}", "dest": str(tmp_path / "found.json"), "mode": "0600"},
               "vars": {"found": {name: f"{{{{ {name} }}}}" for name in ANSWERS}}}]
@@ -82,7 +83,7 @@ def test_job_template_converts_the_answers(tmp_path: Path) -> None:
 def test_wrong_answers_end_the_job_before_a_host_is_contacted(tmp_path: Path) -> None:
     (tmp_path / "hosts").write_text("[npu]\nn1 ansible_host=192.0.2.1\n")
     answers = {"survey_check_fabric_pairs": "- [npu1", "survey_check_collective_sizes": "8K to 64M"}
-    surveys = [plugin("awx_survey").awx_answers(survey(role)) for role in ("check_fabric", "check_collective")]
+    surveys = [questions.conversions(survey(role)) for role in ("check_fabric", "check_collective")]
     templates = {**surveys[0], **surveys[1]}
     done = run_playbook("hccn.cluster.check_fabric", tmp_path / "hosts", "-e", json.dumps({**templates, **answers}))
     output = " ".join((done.stdout + done.stderr).split())
@@ -93,7 +94,7 @@ def test_wrong_answers_end_the_job_before_a_host_is_contacted(tmp_path: Path) ->
 
 
 def test_every_job_is_a_playbook_of_the_project() -> None:
-    assert [job["name"] for job in jobs() if not (ROOT / f"playbooks/{job['name']}.yml").exists()] == []
+    assert [job["name"] for job in jobs.JOBS if not (ROOT / f"playbooks/{job['name']}.yml").exists()] == []
 
 
 @pytest.mark.parametrize(("change", "breach"), [
@@ -108,7 +109,7 @@ def test_every_job_is_a_playbook_of_the_project() -> None:
 ])
 def test_violations_in_a_question_are_detected(change: dict[str, Any], breach: str) -> None:
     question = {"type": "text", "question_name": "Plan", "variable": "plan", "required": False, "default": "quick", "max": 9} | change
-    assert breach in plugin("awx_survey_rules").question_breaches(question)
+    assert breach in survey_rules.question_breaches(question)
 
 
 @pytest.mark.parametrize(("made", "breaches"), [
@@ -117,7 +118,7 @@ def test_violations_in_a_question_are_detected(change: dict[str, Any], breach: s
     ({"name": "", "description": "", "spec": [{"type": "text", "question_name": "A", "variable": "a", "required": True}] * 2}, ["a: asked twice"]),
 ])
 def test_violations_in_a_survey_are_detected(made: dict[str, Any], breaches: list[str]) -> None:
-    assert plugin("awx_survey_rules").awx_survey_breaches(made) == breaches
+    assert survey_rules.breaches_of(made) == breaches
 
 
 def test_optional_options_without_default_and_variables_of_the_inventory_are_left_out() -> None:
@@ -127,15 +128,15 @@ def test_optional_options_without_default_and_variables_of_the_inventory_are_lef
         "g": {"type": "int", "default": 5}, "h": {"type": "str", "default": "the inventory's"},
     }
     spec = {"argument_specs": {"main": {"short_description": "Short", "options": options}}}
-    questions = plugin("awx_survey").awx_survey(spec, leave_out=["h"])["spec"]
-    assert [(question["variable"], question["type"], question["default"], question.get("choices")) for question in questions] == [
+    asked = questions.survey_of(spec, leave_out=["h"])["spec"]
+    assert [(question["variable"], question["type"], question["default"], question.get("choices")) for question in asked] == [
         ("survey_a", "textarea", "", None), ("b", "multiplechoice", "true", ["true", "false"]), ("c", "integer", "", None), ("d", "text", "", None),
         ("e", "multiplechoice", "1", ["1", "2"]),
         ("g", "integer", 5, None)]
-    assert questions[1]["question_description"] == "Take true, see x."
-    assert (questions[5]["min"], questions[5]["max"]) == (0, 2**31 - 1)
+    assert asked[1]["question_description"] == "Take true, see x."
+    assert (asked[5]["min"], asked[5]["max"]) == (0, 2**31 - 1)
 
 
 def test_survey_without_questions_is_omitted() -> None:
     everything = [question["variable"] for question in survey("tls")["spec"]]
-    assert plugin("awx_survey").awx_surveys([{"name": "tls", "role": "tls"}, {"name": "site"}], str(ROLES), everything) == {}
+    assert questions.surveys_of([{"name": "tls", "role": "tls"}, {"name": "site"}], ROLES, everything) == {}

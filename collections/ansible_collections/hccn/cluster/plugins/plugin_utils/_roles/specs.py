@@ -41,6 +41,12 @@ def options(folder: Path = ROLES) -> dict[str, Mapping[str, Any]]:
     return found
 
 
+def of_role(name: str, folder: Path = ROLES) -> dict[str, Mapping[str, Any]]:
+    """Return the options of the main entry point of a role."""
+    options: dict[str, Mapping[str, Any]] = _read(folder / name / "meta/argument_specs.yml")["argument_specs"]["main"]["options"]
+    return options
+
+
 def known(specs: Mapping[str, Any]) -> frozenset[str]:
     """Return all names that a user may set."""
     return frozenset(specs) | HOST_VARIABLES | PUBLISHED

@@ -1,8 +1,10 @@
-"""Filters that create the surveys of AWX job templates from the argument specs of the roles."""
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
+"""The surveys of AWX job templates, made from the argument specs of the roles."""
 
 from __future__ import annotations
 
-import importlib.util
 import re
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
@@ -10,11 +12,10 @@ from typing import Any
 
 import yaml
 
+from .._roles.survey import PREFIX, form_of
+
 _TYPES = {"str": "text", "path": "text", "int": "integer", "float": "float", "bool": "multiplechoice", "list": "textarea", "dict": "textarea"}
 """Types of AWX questions by type of an option. A list of texts is asked as lines, a list of dictionaries or a dictionary as YAML text."""
-
-_ANSWER = "survey_"
-"""Prefix of the variable of an answer that is text for a list or a dictionary. The job template converts it, see ``awx_answers``."""
 
 _TEXT_LIMIT = 1024
 _LONG_TEXT_LIMIT = 65536
@@ -44,14 +45,9 @@ def _lines(option: Mapping[str, Any]) -> bool:
     return option.get("type") == "list" and option.get("elements") not in ("dict", "raw")
 
 
-def _converted(option: Mapping[str, Any]) -> bool:
-    """Return True if the answer is text for a list or a dictionary. AWX returns a list for a question with several choices."""
-    return option.get("type") == "dict" or (option.get("type") == "list" and "choices" not in option)
-
-
 def _form(option: Mapping[str, Any]) -> str:
     """Return a sentence about the form of an answer, with a space before it."""
-    if not _converted(option):
+    if form_of(option) is None:
         return ""
     return " One for each line." if _lines(option) else " As YAML text."
 
@@ -71,7 +67,7 @@ def _question(variable: str, option: Mapping[str, Any]) -> dict[str, Any]:
     several = "multiselect" if option.get("type") == "list" else "multiplechoice"
     question = {
         "question_name": variable.replace("_", " ").capitalize(), "question_description": _plain(option.get("description", "")) + _form(option),
-        "variable": (_ANSWER if _converted(option) else "") + variable, "required": bool(option.get("required", False)),
+        "variable": (PREFIX if form_of(option) else "") + variable, "required": bool(option.get("required", False)),
         "type": several if choices else _TYPES[option.get("type", "str")], "default": _default(option),
     }
     if choices:
@@ -85,7 +81,7 @@ def _question(variable: str, option: Mapping[str, Any]) -> dict[str, Any]:
     return question
 
 
-def awx_survey(specs: Mapping[str, Any], leave_out: Collection[str] = (), entry_point: str = "main") -> dict[str, Any]:
+def survey_of(specs: Mapping[str, Any], leave_out: Collection[str] = (), entry_point: str = "main") -> dict[str, Any]:
     """Return the survey of a role: ``{name, description, spec: [question, ...]}``, without the variables ``leave_out``."""
     spec = specs["argument_specs"][entry_point]
     return {
@@ -94,8 +90,8 @@ def awx_survey(specs: Mapping[str, Any], leave_out: Collection[str] = (), entry_
     }
 
 
-def awx_surveys(jobs: Sequence[Mapping[str, Any]], roles: str, leave_out: Collection[str] = (),
-                questions: Mapping[str, Any] | None = None) -> dict[str, dict[str, Any]]:
+def surveys_of(jobs: Sequence[Mapping[str, Any]], roles: Path, leave_out: Collection[str] = (),
+               questions: Mapping[str, Any] | None = None) -> dict[str, dict[str, Any]]:
     """Return the surveys by name of the job: the ``questions`` that it ``asks``, then the options of its ``role`` in the folder ``roles``.
 
     A job without questions has no survey. ``questions``: options in the form of an argument spec, by name.
@@ -104,29 +100,14 @@ def awx_surveys(jobs: Sequence[Mapping[str, Any]], roles: str, leave_out: Collec
     for job in jobs:
         survey: dict[str, Any] = {"name": str(job["name"]), "description": "", "spec": []}
         if "role" in job:
-            survey = awx_survey(yaml.safe_load(Path(roles, job["role"], "meta/argument_specs.yml").read_text(encoding="utf-8")), leave_out,
-                                 job.get("entry_point", "main"))
+            specs = yaml.safe_load((roles / job["role"] / "meta/argument_specs.yml").read_text(encoding="utf-8"))
+            survey = survey_of(specs, leave_out, job.get("entry_point", "main"))
         asked = [_question(name, (questions or {})[name]) for name in job.get("asks", ()) if name not in leave_out]
         made[str(job["name"])] = {**survey, "spec": [*asked, *survey["spec"]]}
     return {name: survey for name, survey in made.items() if survey["spec"]}
 
 
-def awx_answers(survey: Mapping[str, Any]) -> dict[str, str]:
+def conversions(survey: Mapping[str, Any]) -> dict[str, str]:
     """Return the extra variables of a job template: for each option whose answer is text, a template that converts the answer."""
-    names = [question["variable"][len(_ANSWER):] for question in survey.get("spec", []) if question["variable"].startswith(_ANSWER)]
-    return {name: f"{{{{ {_ANSWER}{name} | default('') | hccn.cluster.survey_value('{name}') }}}}" for name in names}
-
-
-def awx_collection_found(name: str) -> bool:
-    """Return True if Ansible can import the collection."""
-    try:
-        return importlib.util.find_spec(f"ansible_collections.{name}") is not None
-    except ImportError:
-        return False
-
-
-class FilterModule:
-    """Filter plugin of Ansible."""
-
-    def filters(self) -> dict[str, Any]:
-        return {"awx_survey": awx_survey, "awx_surveys": awx_surveys, "awx_answers": awx_answers, "awx_collection_found": awx_collection_found}
+    names = [question["variable"][len(PREFIX):] for question in survey.get("spec", []) if question["variable"].startswith(PREFIX)]
+    return {name: f"{{{{ {PREFIX}{name} | default('') | hccn.cluster.survey_value('{name}') }}}}" for name in names}

@@ -1,4 +1,7 @@
-"""Filter awx_survey_breaches: the rules of the AWX API that a survey violates, checked before anything is sent.
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
+"""The rules of the AWX API that a survey violates, checked before anything is sent.
 
 The rules are those of ``SurveyView`` in awx/api/views and of ``SurveyJobTemplateMixin`` in awx/main/models/mixins.py.
 """
@@ -13,7 +16,7 @@ TYPES = {"text": str, "textarea": str, "password": str, "multiplechoice": str, "
 RESERVED = "$encrypted$"
 
 
-def awx_survey_breaches(survey: Mapping[str, Any]) -> list[str]:
+def breaches_of(survey: Mapping[str, Any]) -> list[str]:
     """Return one line for each rule that the survey violates."""
     found = [f"survey: {key} is no text" for key in ("name", "description") if not isinstance(survey.get(key), str)]
     questions = survey.get("spec")
@@ -56,8 +59,8 @@ def _default(question: Mapping[str, Any]) -> Iterator[str]:
         yield "the default is of another type"
         return
     measure = len(value) if isinstance(value, str) else value
-    low, high = question.get("min"), question.get("max")
-    if "choices" not in question and (_is(low, int) and measure < low or _is(high, int) and measure > high):
+    bounds: list[Any] = [bound if _is(bound, int) else measure for bound in (question.get("min"), question.get("max"))]
+    if "choices" not in question and not bounds[0] <= measure <= bounds[1]:
         yield "the default is out of bounds"
 
 
@@ -76,10 +79,3 @@ def _choices(question: Mapping[str, Any]) -> Iterator[str]:
 def _is(value: Any, kind: Any) -> bool:
     """Return whether the value has the type. A boolean is not an integer in AWX."""
     return isinstance(value, kind) and not isinstance(value, bool)
-
-
-class FilterModule:
-    """Filter plugin of Ansible."""
-
-    def filters(self) -> dict[str, Any]:
-        return {"awx_survey_breaches": awx_survey_breaches}
