@@ -96,6 +96,8 @@ def add_note(app: Any, doctree: nodes.document, page: str) -> None:
 class ChineseSearch(SearchChinese):
     """Find Chinese words without a dictionary: index every run of characters, of which a query may be a part, and every pair of characters."""
 
+    language_name = "English"  # Sphinx derives from it the name of the JavaScript class that stems Latin words, which is the English one for Chinese
+
     def split(self, input: str) -> list[str]:
         return [*chinese_words(input), *super().split(input)]
 
