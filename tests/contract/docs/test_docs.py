@@ -10,7 +10,7 @@ import pytest
 
 from ansible_collections.hccn.cluster.plugins.module_utils._perf import hccl_errors
 from tests.lab.benchmarks import scale_chart
-from tests.contract.docs import clusterd_codes, collective_codes, findings
+from tests.contract.docs import clusterd_codes, collective_codes, findings, supported_versions
 from tests.contract.docs.pages import DOCS, NOT_RUN, Command, steps
 from tests.lib.project import COLLECTION, ROOT
 
@@ -75,6 +75,16 @@ def test_page_of_collective_codes_is_up_to_date() -> None:
 def test_page_of_clusterd_codes_is_up_to_date() -> None:
     expected = "python -m tests.contract.docs.clusterd_codes > docs/explanation/clusterd_codes.rst"
     assert (DOCS / "explanation/clusterd_codes.rst").read_text() == clusterd_codes.page(), expected
+
+
+def test_page_of_supported_versions_is_up_to_date() -> None:
+    expected = "python -m tests.contract.docs.supported_versions > docs/supported_versions.rst"
+    assert (DOCS / "supported_versions.rst").read_text() == supported_versions.page(), expected
+
+
+def test_page_of_jobs_lists_every_playbook() -> None:
+    listed = re.findall(r"^   \* - ``(\w+)``$", (DOCS / "jobs.rst").read_text(), re.MULTILINE)
+    assert sorted(listed) == sorted(path.stem for path in (ROOT / "playbooks").glob("*.yml"))
 
 
 def test_every_plugin_and_role_is_in_one_topic_of_the_reference() -> None:
