@@ -7,6 +7,7 @@ CORES := $(shell nproc 2>/dev/null || echo 1)
 TEST_PROCESSES := $(shell expr $(CORES) + 1) # one more than cores, since tests wait for clocks and ports
 PYTEST := python -m pytest -q -n $(TEST_PROCESSES) --no-loadscope-reorder
 FEW := (not integration and not lab and not slow) or smoke
+SPHINX := sphinx-build --quiet --fail-on-warning --keep-going
 PARSERS := _device _perf _rank_table
 
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
@@ -142,11 +143,16 @@ roce: .venv/.test ## test the real perftest over software RoCE between virtual m
 screenshots: .venv/.test ## make the screenshots of the report for README and docs, with Chromium
 	PYTHONPATH=collections:. python -m tests.integration.report.screenshots
 
-docs: .venv/.lint ## render the documentation, with the reference of all plugins, in build/docs/html
+docs: .venv/.lint ## render the documentation, with the reference of all plugins, in build/docs/html, in Chinese in build/docs/html/zh, and check links and layout
 	rm -rf build/docs && mkdir -p build/docs && cp -r docs build/docs/source && mkdir -m 0755 build/docs/source/reference
 	PYTHONPATH=collections:. python -m tests.lab.fault_matrix.page > build/docs/source/explanation/faults.rst
 	antsibull-docs collection --use-current --squash-hierarchy --fail-on-error --dest-dir build/docs/source/reference hccn.cluster
-	sphinx-build --quiet --fail-on-warning --keep-going -b html build/docs/source build/docs/html
+	$(SPHINX) -b html -d build/docs/doctrees/en build/docs/source build/docs/html
+	$(SPHINX) -b html -d build/docs/doctrees/zh -D language=zh_CN build/docs/source build/docs/html/zh
+	python -m pytest -q -n 0 tests/contract/docs/built_site.py
+
+translations: .venv/.lint ## update the Chinese catalogs in docs/locale after a change of docs, and print how many messages of each page are translated
+	PYTHONPATH=collections:. python -m tests.contract.docs.translations
 
 build: .venv/.lint ## build the tarball of the collection in build/
 	rm -f build/hccn-cluster-*.tar.gz

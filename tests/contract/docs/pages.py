@@ -28,7 +28,14 @@ CLUSTERD = "it needs a ClusterD; tests/integration/clusterd runs the playbook ov
 DEMO = "it needs the installation that the page shows before; make demo runs the playbook"
 GIT = "it needs the published repository; tests/contract/test_project_collection.py runs the same commands with a clone"
 PODS = "it needs a Kubernetes cluster; tests/integration/kubernetes_jobs/test_runners.py"
+GALAXY = "it needs a release on Galaxy; tests/contract/docs/long_tutorial.py installs the tarball"
 NOT_RUN = {
+    "python3 -m venv venv && . venv/bin/activate": GALAXY,
+    "pip install ansible-core netaddr": GALAXY,
+    "ansible-galaxy collection install hccn.cluster": GALAXY,
+    "ansible-galaxy collection install hccn.cluster --upgrade": GALAXY,
+    "git clone https://github.com/hccn-cluster/hccn.cluster.git && cd hccn.cluster": DEMO,
+    "make demo": DEMO,
     "ansible-galaxy collection install git+https://github.com/hccn-cluster/hccn.cluster.git": GIT,
     "ansible-galaxy collection install git+https://github.com/hccn-cluster/hccn.cluster.git#/collections/ansible_collections/hccn/cluster,v1.0.0": GIT,
     "ansible-galaxy collection install --no-deps git+https://git.example/npu/hccn.git,v1.0.0 "
@@ -62,6 +69,9 @@ NOT_RUN = {
     "ansible-playbook -i inventory hccn.cluster.quarantine -e quarantine_host=npu3 -e quarantine_enabled=true -e quarantine_provider=kubernetes":
         "it needs a Kubernetes cluster; tests/integration/eda/test_quarantine_providers.py runs the playbook over a stand-in",
     "kubectl create -f job.yml": "it needs a Kubernetes cluster with Volcano",
+    "ansible localhost -m hccn.cluster.report -a 'history=history format=baseline path=baseline.yml'":
+        "it needs five comparable runs in the history; tests/integration/history/test_info.py writes a baseline",
+    "ansible-playbook hccn.cluster.report -e report_path=page.html": "it needs a run in the history; the tutorial runs the same command",
     "ansible-playbook hccn.cluster.compare": "it needs a good run in the history; tests/integration/history/test_compare.py runs the playbook",
     "ansible-rulebook -r hccn.cluster.degraded -i inventory -e eda.yml": "it needs Java; tests/integration/eda runs the rulebook where that is installed",
 }

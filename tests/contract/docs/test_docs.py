@@ -1,4 +1,4 @@
-"""Check the text of the documentation: links of Markdown files (Sphinx checks those of docs/), translations, commands and error codes."""
+"""Check the text of the documentation: links of Markdown files (Sphinx checks those of docs/), commands, error codes and the reference."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import pytest
 
 from ansible_collections.hccn.cluster.plugins.module_utils._perf import hccl_errors
 from tests.lab.benchmarks import scale_chart
-from tests.contract.docs import clusterd_codes, collective_codes, findings
-from tests.contract.docs.pages import DOCS, NOT_RUN, Command, File, steps
-from tests.lib.project import ROOT
+from tests.contract.docs import clusterd_codes, collective_codes, findings, supported_versions
+from tests.contract.docs.pages import DOCS, NOT_RUN, Command, steps
+from tests.lib.project import COLLECTION, ROOT
 
 PAGES = sorted(str(path.relative_to(DOCS)) for path in DOCS.rglob("*.rst"))
 LINK = re.compile(r"\]\(([^)#\s]+)")
@@ -47,7 +47,7 @@ def test_contributing_names_every_package() -> None:
 
 
 def test_at_most_one_command_in_ten_touches_an_npu() -> None:
-    commands = [step for page in PAGES if not page.startswith("zh/") for step in steps(page) if isinstance(step, Command)]
+    commands = [step for page in PAGES for step in steps(page) if isinstance(step, Command)]
     assert len(commands) > 20
     assert len([command for command in commands if command.kind == "npu"]) <= len(commands) / 10
 
@@ -57,17 +57,8 @@ def test_every_command_that_is_not_run_is_registered() -> None:
     assert lines == set(NOT_RUN)
 
 
-@pytest.mark.parametrize("page", ["tutorial.rst", "troubleshooting.rst"])
-def test_chinese_page_has_the_same_commands_and_files(page: str) -> None:
-    def bare(path: str) -> list[tuple[str, str, str]]:
-        return [("file", step.path, re.sub(r"#.*", "#", step.text)) if isinstance(step, File) else ("command", step.kind, step.line) for step in steps(path)]
-
-    assert bare(f"zh/{page}") == bare(page)
-
-
-@pytest.mark.parametrize("page", ["troubleshooting.rst", "zh/troubleshooting.rst"])
-def test_every_error_code_is_explained(page: str) -> None:
-    text = (DOCS / page).read_text()
+def test_every_error_code_is_explained() -> None:
+    text = (DOCS / "troubleshooting.rst").read_text()
     numbers = [*hccl_errors._EI_HINTS, *(f"retcode: {number}" for number in hccl_errors._ACL_HINTS if number != "100000")]
     assert [number for number in numbers if number not in text] == []
 
@@ -84,6 +75,24 @@ def test_page_of_collective_codes_is_up_to_date() -> None:
 def test_page_of_clusterd_codes_is_up_to_date() -> None:
     expected = "python -m tests.contract.docs.clusterd_codes > docs/explanation/clusterd_codes.rst"
     assert (DOCS / "explanation/clusterd_codes.rst").read_text() == clusterd_codes.page(), expected
+
+
+def test_page_of_supported_versions_is_up_to_date() -> None:
+    expected = "python -m tests.contract.docs.supported_versions > docs/supported_versions.rst"
+    assert (DOCS / "supported_versions.rst").read_text() == supported_versions.page(), expected
+
+
+def test_page_of_jobs_lists_every_playbook() -> None:
+    listed = re.findall(r"^   \* - ``(\w+)``$", (DOCS / "jobs.rst").read_text(), re.MULTILINE)
+    assert sorted(listed) == sorted(path.stem for path in (ROOT / "playbooks").glob("*.yml"))
+
+
+def test_every_plugin_and_role_is_in_one_topic_of_the_reference() -> None:
+    listed = re.findall(r"^   \S.* </reference/(\w+)>$", "".join(path.read_text() for path in sorted(DOCS.glob("plugins/*.rst"))), re.MULTILINE)
+    folders = {"module": "plugins/modules", "filter": "plugins/filter", "lookup": "plugins/lookup", "callback": "plugins/callback"}
+    present = [f"{path.stem}_{kind}" for kind, folder in folders.items() for path in (COLLECTION / folder).glob("*.py")]
+    present += [f"{path.name}_role" for path in (COLLECTION / "roles").iterdir()]
+    assert sorted(listed) == sorted([*present, "environment_variables"])
 
 
 def test_chart_matches_its_figures() -> None:

@@ -108,14 +108,18 @@ class Browser:
 
     def open(self, path: Path) -> float:
         """Open a file and return the seconds until it is loaded and painted."""
+        start = time.perf_counter()
+        self.show(path)
+        self.call("Page.captureScreenshot", format="jpeg", quality=1)
+        return time.perf_counter() - start
+
+    def show(self, path: Path) -> None:
+        """Open a file and wait until it is loaded."""
         self._seen.clear()
         self.requests.clear()
         self.errors.clear()
-        start = time.perf_counter()
         self.call("Page.navigate", url=path.as_uri())
         self.wait_for("Page.loadEventFired")
-        self.call("Page.captureScreenshot", format="jpeg", quality=1)
-        return time.perf_counter() - start
 
     def value(self, expression: str) -> Any:
         """Return the value of a JavaScript expression, also if the scripts of the page are disabled."""

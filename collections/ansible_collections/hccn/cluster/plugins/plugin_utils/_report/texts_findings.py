@@ -90,7 +90,7 @@ STEPS: tuple[tuple[str, str], ...] = (
     (r"Compare the ports, PFC, ECN and MTU of the switches on it with those of another one", "将其上交换机的端口、PFC、ECN、MTU 与其他交换机比较"),
     (r"Check the links, routes and access lists of the switches on it", "检查其上交换机的链路、路由和访问控制列表"),
     (r"Read docs/howto/rank_table_refused.rst", "阅读 docs/howto/rank_table_refused.rst"),
-    (r"Search docs/troubleshooting.rst for the text of the error", "在 docs/zh/troubleshooting.rst 中查找该错误信息"),
+    (r"Search docs/troubleshooting.rst for the text of the error", "在 docs/troubleshooting.rst 中查找该错误信息"),
     (r"Run again without check_fabric_resume to measure all pairs", "不带 check_fabric_resume 重新运行，测量全部链路"),
     (r"Install or enable what the message names", "安装或启用信息中提到的内容"),
     (r"Install the same CANN toolkit on (?P<host>.+)", "在 {host} 上安装相同的 CANN 工具包"),
