@@ -87,6 +87,14 @@ def test_each_page_links_to_itself_in_the_other_language() -> None:
         assert page(chinese[name]).target(page(chinese[name]).other or "") == (path, "")
 
 
+def test_chinese_pages_say_what_is_not_translated() -> None:
+    note = "本页尚未翻译"
+    assert note not in (CHINESE / "tutorial.html").read_text() and "本页内容" in (CHINESE / "tutorial.html").read_text()
+    untranslated = [path.relative_to(CHINESE).as_posix() for path in pages("zh-CN") if note in path.read_text()]
+    assert "reference/device_info_module.html" in untranslated
+    assert [path for path in pages("en") if note in path.read_text()] == []
+
+
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[chromium.Browser]:
     with chromium.browser_or_skip(tmp_path_factory.mktemp("browser")) as started:

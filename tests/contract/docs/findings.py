@@ -79,7 +79,8 @@ def _next_step(text: str) -> str:
     if marker:
         return f"{prefix}``ansible{command}``" if "callbacks_enabled" not in text else text
     where, marker, command = text.partition(": ")
-    return f"{where}: ``{command}``" if marker and command.startswith("hccn_tool") else text
+    command, comma, then = command.partition(",")
+    return f"{where}: ``{command}``{comma}{then}" if marker and command.startswith("hccn_tool") else text
 
 
 if __name__ == "__main__":

@@ -19,6 +19,8 @@ from babel.messages.pofile import read_po, write_po
 from tests.contract.docs.pages import DOCS
 
 FOLDER = DOCS / "locale/zh_CN/LC_MESSAGES"
+THEME = "sphinx"
+"""The catalog with words of the theme, which belongs to no page."""
 HEADER = '''\
 # Chinese translation of docs/{page}.rst. Updated by: python -m tests.contract.docs.translations
 msgid ""
@@ -49,7 +51,8 @@ def messages(catalog: Catalog) -> list[Message]:
 
 def catalogs() -> dict[str, Path]:
     """Return the catalogs by the name of their page."""
-    return {path.relative_to(FOLDER).with_suffix("").as_posix(): path for path in sorted(FOLDER.rglob("*.po"))}
+    found = {path.relative_to(FOLDER).with_suffix("").as_posix(): path for path in sorted(FOLDER.rglob("*.po"))}
+    return {page: path for page, path in found.items() if page != THEME}
 
 
 def write(page: str, catalog: Catalog) -> None:
