@@ -85,7 +85,7 @@ def checked(awx: Controller) -> Outcome:
 def test_project_lists_the_playbooks_of_all_jobs(awx: Controller) -> None:
     nested = "collections/ansible_collections/hccn/cluster/playbooks"
     wanted = ["playbooks/awx.yml", "playbooks/demo.yml"] + [f"{folder}/{job}.yml" for folder in ("playbooks", nested) for job in JOBS]
-    wanted += [f"{nested}/{part}.yml" for part in PARTS]
+    wanted += [f"{nested}/{part}.yml" for part in ["awx", *PARTS]]
     assert sorted(awx_playbooks(awx.project)) == sorted(wanted)
 
 

@@ -20,13 +20,14 @@ from ansible_collections.hccn.cluster.plugins.plugin_utils._connection.controlle
 from ansible_collections.hccn.cluster.plugins.plugin_utils._rank_table.host_vars import HostVars
 from ansible_collections.hccn.cluster.plugins.plugin_utils._roles import inventory, specs, variables
 from ansible_collections.hccn.cluster.plugins.plugin_utils._trust import guard
+from ansible_collections.hccn.cluster.plugins.plugin_utils._trust.clean_answers import CleanAnswers
 
 ABSENT, DATA = "absent", "data"
 ALREADY_GONE = re.compile(r"(?!.*organizations).*(was not found|returned 0 items)", re.DOTALL)
 """What the modules say if the object to which an object belongs does not exist, and the object therefore neither."""
 
 
-class ActionModule(ControllerAction):
+class ActionModule(CleanAnswers, ControllerAction):
     """Calls a module for each object, in the order in which they depend on each other."""
 
     _VALID_ARGS = frozenset()

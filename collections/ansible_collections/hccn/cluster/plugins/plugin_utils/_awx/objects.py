@@ -180,9 +180,9 @@ def _schedules(settings: Settings, names: _Names) -> Iterator[dict[str, Any]]:
 
 
 def _roles(settings: Settings, names: _Names) -> Iterator[dict[str, Any]]:
-    targets = {"job_templates": names.templates, "workflows": [names.workflow]}
-    for role, who, what in (("execute", "run", targets), ("admin", "change", {**targets, "projects": [names.of("project")],
-                                                                            "inventories": [names.of("hosts")]})):
+    run = {"job_templates": names.templates, "workflows": [names.workflow]}
+    change = {**run, "projects": [names.of("project")], "inventories": [names.of("hosts")]}
+    for role, who, what in (("execute", "run", run), ("admin", "change", change)):
         actors = _given(settings, teams=f"{who}_teams", users=f"{who}_users")
         if any(actors.values()):
             yield {"role": role, **actors, **what, "lookup_organization": names.organization}
