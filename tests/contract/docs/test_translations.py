@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.contract.docs.pages import DOCS
-from tests.lib.project import skip
+from tests.lib.project import ROOT, skip
 
 if TYPE_CHECKING:
     from babel.messages.catalog import Catalog
@@ -72,3 +72,13 @@ def test_messages_are_translated(page: str) -> None:
     translated = [message for message in messages if message.string]
     changed = [message.string for message in translated if kept(message.id) != kept(message.string)]
     assert changed == [], "literals, references and error codes differ"
+
+
+def test_both_readmes_have_the_same_commands_links_and_sections() -> None:
+    texts = {language: (ROOT / name).read_text() for language, name in (("en", "README.md"), ("zh", "README.zh-CN.md"))}
+    commands, targets, sections = ({language: pattern.findall(text) for language, text in texts.items()}
+                                   for pattern in (re.compile(r"^ {4}.*", re.MULTILINE), re.compile(r"\]\(([^)#]+)"), re.compile("^#+ ", re.MULTILINE)))
+    assert commands["zh"] == commands["en"]
+    assert set(targets["en"]) ^ set(targets["zh"]) == {"README.md", "README.zh-CN.md"}
+    assert [target for target in targets["en"] if not target.startswith("https://") and not (ROOT / target).exists()] == []
+    assert sections["zh"] == sections["en"]
