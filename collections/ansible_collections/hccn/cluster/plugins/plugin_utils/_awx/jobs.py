@@ -28,11 +28,12 @@ JOBS: Sequence[Mapping[str, Any]] = (
     {"name": "report", "role": "report", "text": "Write the report of a run"},
     {"name": "compare", "role": "compare", "text": "Compare two runs"},
     {"name": "restore", "role": "restore", "asks": ["hccn_hosts"], "text": "Restore the state before the last change"},
+    {"name": "adopt", "role": "adopt", "asks": ["hccn_hosts"],
+     "text": "Write the settings of configured hosts into a folder that outlives the job (adopt_inventory)"},
+    {"name": "retest", "asks": ["hccn_hosts"], "text": "Measure pairs of hosts again: retest_pairs as an extra variable, or the event of a rulebook"},
     {"name": "quarantine", "asks": ["quarantine_host", "quarantine_state", "quarantine_reason"], "text": "Take a host out of service, or return it"},
 )
-"""``name`` of the template after the prefix, and of the playbook; ``role``: its argument spec becomes the survey; ``asks``: further questions.
-
-``adopt`` has none, since AWX deletes the files that it writes with the job, nor has ``retest``, which the rulebook starts."""
+"""``name`` of the template after the prefix, and of the playbook; ``role``: its argument spec becomes the survey; ``asks``: further questions."""
 
 QUESTIONS: Mapping[str, Mapping[str, Any]] = {
     "hccn_hosts": {

@@ -148,11 +148,13 @@ def _notifications(settings: Settings, names: _Names) -> Iterator[dict[str, Any]
 
 def _template(settings: Settings, names: _Names, job: Mapping[str, Any], survey: Mapping[str, Any] | None) -> dict[str, Any]:
     """A list that is given replaces what is attached, so lists that nobody named are left out."""
-    state_file = {"switch_upgrade_state_file": f"{settings['history_path']}/switch_upgrade.json"} if names.pages else {}
+    # AWX deletes the working directory of a job when it ends.
+    kept = {"switch_upgrade_state_file": f"{settings['history_path']}/switch_upgrade.json",
+            "adopt_inventory": f"{settings['history_path']}/adopted"} if names.pages else {}
     return {
         "name": names.of(job["name"]), "organization": names.organization, "description": job["text"], "job_type": "run", "project": names.of("project"),
         "inventory": names.of("hosts"), "playbook": f"{settings['playbooks']}/{job['name']}.yml",
-        "extra_vars": {**state_file, **(questions.conversions(survey) if survey else {})},
+        "extra_vars": {**kept, **(questions.conversions(survey) if survey else {})},
         "survey_enabled": survey is not None, "survey_spec": survey or {}, "ask_variables_on_launch": True, "ask_job_type_on_launch": True,
         "ask_diff_mode_on_launch": True, "ask_limit_on_launch": False,
         # The pairs of hosts must not be cut into slices, nor measured twice at a time.
