@@ -114,7 +114,8 @@ def test_every_job_has_a_template(runs: Runs) -> None:
         assert runs.controller.linked_names("job_templates", name, "instance_groups") == ["npu pods"]
         assert runs.controller.may("job_templates", name) == {"execute_role": ["night", "operators"], "admin_role": ["owners"]}
     assert [name for name, template in templates.items() if template["ask_limit_on_launch"]] == []
-    assert json.loads(templates["hccn tls"]["extra_vars"]) == {"switch_upgrade_state_file": "/srv/hccn/history/switch_upgrade.json"}
+    assert json.loads(templates["hccn tls"]["extra_vars"]) == {
+        "switch_upgrade_state_file": "/srv/hccn/history/switch_upgrade.json", "adopt_inventory": "/srv/hccn/history/adopted"}
     assert json.loads(templates["hccn check_fabric"]["extra_vars"])["check_fabric_devices"] == (
         "{{ survey_check_fabric_devices | default('') | hccn.cluster.survey_value('check_fabric_devices') }}")
 

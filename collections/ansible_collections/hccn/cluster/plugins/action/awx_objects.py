@@ -16,18 +16,20 @@ from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import InputError
 from ansible_collections.hccn.cluster.plugins.plugin_utils._awx import data_file, objects
-from ansible_collections.hccn.cluster.plugins.plugin_utils._connection.controller import ControllerAction
+from ansible_collections.hccn.cluster.plugins.plugin_utils._connection.bounded import BoundedAction
 from ansible_collections.hccn.cluster.plugins.plugin_utils._rank_table.host_vars import HostVars
 from ansible_collections.hccn.cluster.plugins.plugin_utils._roles import inventory, specs, variables
 from ansible_collections.hccn.cluster.plugins.plugin_utils._trust import guard
-from ansible_collections.hccn.cluster.plugins.plugin_utils._trust.clean_answers import CleanAnswers
 
 ABSENT, DATA = "absent", "data"
 ALREADY_GONE = re.compile(r"(?!.*organizations).*(was not found|returned 0 items)", re.DOTALL)
 """What the modules say if the object to which an object belongs does not exist, and the object therefore neither."""
 
+CALL_S = 300.0
+"""Seconds for one object. A module sends a few requests to AWX, each with a limit of its own (10 seconds by default)."""
 
-class ActionModule(CleanAnswers, ControllerAction):
+
+class ActionModule(BoundedAction):
     """Calls a module for each object, in the order in which they depend on each other."""
 
     _VALID_ARGS = frozenset()
@@ -63,7 +65,8 @@ class ActionModule(CleanAnswers, ControllerAction):
                                     "pip install ansible==12.3.0, which brings it")
         changed: list[str] = []
         for module, arguments in calls:
-            answer = self._execute_module(module_name=f"{modules}.{module}", module_args=arguments, task_vars=task_vars)
+            with self.answered_within(CALL_S):
+                answer = self._execute_module(module_name=f"{modules}.{module}", module_args=arguments, task_vars=task_vars)
             name = f"{module} {arguments.get('name') or arguments.get('identifier') or arguments.get('role')}"
             if answer.get("failed"):
                 if settings["state"] == ABSENT and ALREADY_GONE.match(str(answer.get("msg"))):
