@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -74,4 +75,25 @@ def test_role_with_iperf3_and_resume(make: Callable[..., Cluster], tmp_path: Pat
     again = play(cluster, tmp_path, check_fabric_resume="last")
     assert {name: found["result"]["measurements"] for name, found in again.items()} == {name: found["result"]["measurements"] for name, found in first.items()}
     assert again["n1"]["result"]["run_id"] != first["n1"]["result"]["run_id"]
+    until(lambda: not cluster.processes())
+
+
+def test_playbook_on_hosts_without_npus_speaks_of_ports(make: Callable[..., Cluster], tmp_path: Path) -> None:
+    cluster = make(3, 1)
+    network = 10 + os.getpid() % 200
+    addresses = {"n1": f"127.{network}.2.1", "n2": f"127.{network}.2.2", "n3": "198.51.100.3"}
+    hosts = {name: {"check_fabric_addresses": [addresses[name]], "check_fabric_state_dir": f"{cluster.root(name)}/runs",
+                    "check_fabric_control_address": "127.0.0.1", "check_fabric_control_port": port} for name, port in cluster.ports.items()}
+    variables = {"ansible_connection": "local", "check_fabric_tool": "iperf3", "check_fabric_duration_s": 1, "check_fabric_plan": "full",
+                 "check_fabric_relative_floor": 0.01, "report_path": str(tmp_path / "page.html")}
+    (tmp_path / "hosts.json").write_text(json.dumps({"all": {"hosts": hosts, "vars": variables}}))
+    done = run_playbook("hccn.cluster.check_fabric", "hosts.json", "-e", "hccn_hosts=all", cwd=tmp_path, ANSIBLE_CALLBACKS_ENABLED="hccn.cluster.results",
+                        HCCN_RESULTS_PATH=str(tmp_path / "history"))
+    assert done.returncode == 2, done.stdout + done.stderr
+    assert done.stdout.splitlines()[-3:] == [
+        "Result: failed. 3 hosts: 1 failed, 2 good.", "failed n3 port 0: it fails with n1, n2 (no_such_address) -> On n3: ip -s link",
+        f"Report: {tmp_path / 'page.html'}"]
+    page = (tmp_path / "page.html").read_text()
+    assert re.findall(r"\bNPUs?\b", done.stdout + page) == []
+    assert "n3 port 0" in page and "端口" in page
     until(lambda: not cluster.processes())

@@ -84,7 +84,10 @@ def test_second_port_with_eight_queue_pairs(tmp_path: Path) -> None:
     assert " ".join(record["command"]) == f"{server} {target['address']}"
     assert record["options"] == {"size_bytes": 65536, "iterations": 500000, "qps": 8}
     assert record["samples"] == [{"size_bytes": 65536, "iterations": 4000000, "bandwidth_gbit_s": 194.0}]
-    assert "write bandwidth, 65536 bytes, about 1.4 minutes of measuring, without preparation" in output
+    assert "1 pair of ports over 2 hosts in 1 round, " in output
+    assert "write bandwidth, 65536 bytes, about 1.4 minutes of measuring, 1.9 minutes in all without a confirmation run" in output
+    assert "slowest 194 Gbit/s (n2 port 0 to n1 port 0), finished" in output or "slowest 194 Gbit/s (n1 port 0 to n2 port 0), finished" in output
+    assert re.findall(r"\bNPUs?\b", output) == []
 
 
 def test_card_with_two_infiniband_ports_needs_a_port(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import I
 from ansible_collections.hccn.cluster.plugins.plugin_utils._connection.controller import ControllerAction
 from ansible_collections.hccn.cluster.plugins.plugin_utils._findings import conclusion, run, screen
 from ansible_collections.hccn.cluster.plugins.plugin_utils._history import location, since_last_run
+from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.endpoint_words import of_ports
 from ansible_collections.hccn.cluster.plugins.plugin_utils._rank_table.host_vars import HostVars
 from ansible_collections.hccn.cluster.plugins.plugin_utils._trust import guard
 
@@ -38,4 +39,5 @@ class ActionModule(ControllerAction):
         if this_run is not None and not self._task.check_mode:
             found.findings += since_last_run.changes(options["hosts"], registered, run.DEVICES, run.CHANGES, location.folder(None), this_run)
         made = conclusion.conclude(options["hosts"], found.classes, found.findings, options["fail_on"], found.ports)
-        return {**result, "changed": False, **made.as_dict(), "lines": screen.lines(made), "measurements": made.as_records()}
+        lines = screen.lines(made) if found.has_npus else list(map(of_ports, screen.lines(made)))
+        return {**result, "changed": False, **made.as_dict(), "lines": lines, "measurements": made.as_records()}

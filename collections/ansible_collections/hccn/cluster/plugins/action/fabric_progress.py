@@ -12,7 +12,9 @@ from ansible.errors import AnsibleActionFail, AnsibleError
 
 from ansible_collections.hccn.cluster.plugins.module_utils._core.words import LONGEST_TEXT, printable
 from ansible_collections.hccn.cluster.plugins.module_utils._fabric.journal import DEFAULT_STATE_DIR
+from ansible_collections.hccn.cluster.plugins.module_utils._fabric.request import ROCE_TEST
 from ansible_collections.hccn.cluster.plugins.plugin_utils._connection.bounded import BoundedAction
+from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.endpoint_words import in_words_of
 from ansible_collections.hccn.cluster.plugins.plugin_utils._progress.progress import Extent, extent, is_stale, line, read_answer
 from ansible_collections.hccn.cluster.plugins.plugin_utils._trust import guard
 
@@ -23,6 +25,7 @@ ARGUMENTS = {
     "interval": {"type": "float", "default": 10},
     "timeout": {"type": "float", "default": 1800},
     "all_started": {"type": "bool", "default": False},
+    "tool": {"type": "str", "default": ROCE_TEST},
 }
 OVER, LOST, TIMEOUT = "over", "lost", "timeout"
 MOST_EMPTY = 4
@@ -50,6 +53,7 @@ class ActionModule(BoundedAction):
         if self._task.check_mode:
             return {**result, "skipped": True, "msg": "nothing is measured in check mode"}
         self._slowest: float | None = None
+        self._tool = options["tool"]
         whole = extent(options["plan"])
         end, empty, wait = time.monotonic() + options["timeout"], 0, 0.0  # the first call shows soon whether the reporter answers
         while True:
@@ -86,7 +90,7 @@ class ActionModule(BoundedAction):
 
     def _say(self, result: dict[str, Any], text: str) -> str:
         """Display a line in printable form, since it may contain text of a host, and return it as displayed."""
-        shown = printable(text, LONGEST_TEXT)
+        shown = in_words_of(self._tool, printable(text, LONGEST_TEXT))
         self._display.display(shown)
         result["lines"].append(shown)
         return shown

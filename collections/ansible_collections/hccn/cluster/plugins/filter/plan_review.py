@@ -49,6 +49,11 @@ options:
     description:
       - Time limit for the measurements in seconds. V(0) allows as long as the plan needs.
     type: int
+  forks:
+    description:
+      - Number of hosts on which Ansible runs a task at the same time, from which the time of the whole check is estimated.
+    type: int
+    default: 5
 seealso:
   - plugin: hccn.cluster.pair_plan
     plugin_type: filter

@@ -78,6 +78,11 @@ options:
     description:
       - Name of the run whose open questions this confirmation run settles. The coverage of that run is in its own plan.
     type: str
+  tool:
+    description:
+      - The measurement tool. If it is not V(roce_test), which measures NPUs, the texts name ports instead.
+    type: str
+    default: roce_test
 seealso:
   - plugin: hccn.cluster.pair_plan
     plugin_type: filter

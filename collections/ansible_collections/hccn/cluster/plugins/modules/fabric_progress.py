@@ -62,6 +62,11 @@ options:
         after O(hccn.cluster.rdma_perf#module:meeting_timeout).
     type: bool
     default: false
+  tool:
+    description:
+      - The measurement tool. If it is not V(roce_test), which measures NPUs, the lines name ports instead.
+    type: str
+    default: roce_test
 seealso:
   - module: hccn.cluster.rdma_perf
   - module: hccn.cluster.rdma_perf_info

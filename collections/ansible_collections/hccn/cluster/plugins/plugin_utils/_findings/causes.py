@@ -133,15 +133,25 @@ def of_code(code: str, default: str) -> str:
     return CAUSE_OF_CODE.get(code, default)
 
 
+_ON_PORTS: Mapping[str, str] = dict.fromkeys(("slow_npu", "failed_npu", "slow_host", "failed_host", "regression"), "On {host}: ip -s link")
+"""The next steps that differ for hosts without NPUs, where a tool of the host measures ports of network cards."""
+
+
 def next_step(cause: str, hosts: Sequence[str], devices: Iterable[int]) -> str:
     """Return the next step of a cause for these hosts and NPUs, an empty text if there is none."""
     known = CAUSES.get(cause)
-    if known is None or not known.next_step:
-        return ""
+    return _step(known.next_step, hosts, devices) if known else ""
+
+
+def next_step_on_ports(cause: str, hosts: Sequence[str]) -> str:
+    """Return the next step of a cause for these hosts without NPUs, an empty text if it is the same as with NPUs."""
+    return _step(_ON_PORTS.get(cause, ""), hosts, ())
+
+
+def _step(text: str, hosts: Sequence[str], devices: Iterable[int]) -> str:
     ids = sorted(set(devices))
     named = ",".join(hosts) if 0 < len(hosts) <= MOST_HOSTS else "HOSTS"
     values = {"{host}": named, "{devices}": ",".join(map(str, ids)) or "N", "{device}": str(ids[0]) if ids else "N"}
-    text = known.next_step
     # Host names are inserted last, so that a name never acts as a placeholder.
     for key in ("{devices}", "{device}", "{host}"):
         text = text.replace(key, values[key])

@@ -54,7 +54,13 @@ def of_verdict(result: Any, left_out: Any = (), perf_tool: bool = False, starts:
     for host, state in classes.items():
         if not any(STATES.index(other) <= STATES.index(state) for other in explained.get(host, ())):
             found += _host(host, state, verdicts[host])
-    return [replace(one, stage=stage) for one in (*found, *_regressions(answer.get("regressions")))], classes
+    found = [replace(one, stage=stage) for one in (*found, *_regressions(answer.get("regressions")))]
+    return [_on_ports(one) for one in found] if perf_tool else found, classes
+
+
+def _on_ports(one: Finding) -> Finding:
+    """Return the finding with the next step for a host without NPUs."""
+    return replace(one, next_step=causes.next_step_on_ports(one.cause, one.hosts) or one.next_step)
 
 
 def with_output(found: Iterable[Finding], records: Iterable[Mapping[str, Any]]) -> list[Finding]:

@@ -47,16 +47,18 @@ COLLECTIVES = ("check_collective_hccl", "check_collective_nccl")
 
 @dataclass
 class RunFindings:
-    """``classes``: the verdicts on the checked hosts. ``ports``: evidence to attach to the merged findings."""
+    """``classes``: the verdicts on the checked hosts. ``ports``: evidence to attach to the merged findings. ``has_npus``: False if a tool of
+    the hosts measured the fabric and no NPU was read."""
 
     findings: list[Finding] = field(default_factory=list)
     ports: ports.Ports = field(default_factory=ports.Ports)
     classes: dict[str, str] = field(default_factory=dict)
+    has_npus: bool = True
 
 
 def of_run(hosts: Sequence[str], registered: Registered, check_mode: bool = False) -> RunFindings:
     """Return the findings of all stages over ``hosts``; in check mode, those of the predicted devices."""
-    run = RunFindings()
+    run = RunFindings(has_npus=not _answers(hosts, "check_fabric_tools", registered) or any(_answers(hosts, name, registered) for _stage, name in DEVICES))
     lost = {host: finding for host in hosts for finding in [_unreachable(host, registered)] if finding is not None}
     lost.update((host, finding) for host, finding in _silent(hosts, registered) if host not in lost)
     run.findings += lost.values()

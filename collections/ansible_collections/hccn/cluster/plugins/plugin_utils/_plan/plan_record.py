@@ -12,6 +12,7 @@ from typing import Any
 
 from ...module_utils._core.record import record, utc
 from ...module_utils._core.words import beginning
+from ...module_utils._fabric.request import ROCE_TEST
 from ...module_utils._fabric.schedule import Schedule, make_rule
 from .._history.format import line
 from .pair_list import NpuPair
@@ -31,14 +32,14 @@ Reason = Mapping[str, Any]
 
 
 def plan_record(run_id: str, plan: Mapping[str, Any], hosts: Iterable[str] = (), left_out: Sequence[Reason] = (), text: Sequence[str] = (),
-                confirmation_of: str | None = None) -> Record:
+                confirmation_of: str | None = None, tool: str = ROCE_TEST) -> Record:
     """Return the record of a plan. ``hosts``: all hosts that were requested. ``left_out``: NPUs, each with host, device, code and message."""
     schedule, topology = schedule_of(plan), topology_of(plan)
     order = list(schedule.order) if schedule else list(plan["hosts"])
     summary = plan.get("summary", {})
     absent = [host for host in hosts if host not in plan["hosts"]]
     sample = {
-        "plan": plan.get("plan"), "text": list(text), "pairs": summary.get("pairs", sum(map(len, plan.get("rounds", ())))),
+        "plan": plan.get("plan"), "tool": tool, "text": list(text), "pairs": summary.get("pairs", sum(map(len, plan.get("rounds", ())))),
         **{key: summary[key] for key in ("rounds", "minutes", "seconds_per_pair", "covers", "sees", "leaves") if key in summary},
         **({"cut": summary["left_out"]} if "left_out" in summary else {}),
         **({"confirmation_of": confirmation_of} if confirmation_of else {}),

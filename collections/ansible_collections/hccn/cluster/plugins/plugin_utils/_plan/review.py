@@ -7,12 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from math import ceil
 from typing import Any
+
+ONCE, TASKS, TASK_S = 20, 8, 1.0
+"""Tasks of a check that run once and on each host, without those that measure, and an estimate of the time of one over ssh."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """Options of check_fabric, as an inventory gives them: numbers may be text."""
+    """Options of check_fabric, as an inventory gives them: numbers may be text. ``forks``: hosts on which Ansible runs a task at a time."""
 
     operation: str
     measure: str
@@ -20,6 +24,7 @@ class Settings:
     relative_floor: Any
     line_rate_floor: Any
     timeout_s: Any = None
+    forks: Any = 5
 
 
 def lines(plan: Mapping[str, Any], settings: Settings) -> list[str]:
@@ -60,10 +65,19 @@ def _seconds(summary: Mapping[str, Any]) -> float:
 
 
 def _cost(name: str, summary: Mapping[str, Any], settings: Settings) -> str:
-    time = f"{summary['minutes']} minutes" if summary["minutes"] >= 1 else f"{round(_seconds(summary), 1)} s"
-    return (f"{name}: {summary['pairs']} pairs of NPUs over {summary['hosts']} hosts in {summary['rounds']} rounds, "
+    measuring = _seconds(summary)
+    whole = measuring + TASK_S * (ONCE + TASKS * ceil(summary["hosts"] / max(1, _number(settings.forks))))
+    return (f"{name}: {_counted(summary['pairs'], 'pair')} of NPUs over {_counted(summary['hosts'], 'host')} in {_counted(summary['rounds'], 'round')}, "
             f"{round(100 * summary['coverage'], 1)} % of all pairs, {settings.operation} {settings.measure}, {settings.size} bytes, "
-            f"about {time} of measuring, without preparation")
+            f"about {_time(measuring)} of measuring, {_time(whole)} in all without a confirmation run")
+
+
+def _counted(number: int, name: str) -> str:
+    return f"{number} {name}{'' if number == 1 else 's'}"
+
+
+def _time(seconds: float) -> str:
+    return f"{seconds / 60:.1f} minutes" if seconds >= 60 else f"{seconds:.0f} s"
 
 
 def _detects(summary: Mapping[str, Any]) -> str:

@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from ...module_utils._core.words import some
+from ...module_utils._fabric.request import ROCE_TEST
 from .._history.pair_results import FAILED, NOT_RUN
 from .._history.reader import Run
 from .._history.runs import MEASURED
@@ -32,6 +33,7 @@ class Planned:
     """
 
     plan: str
+    tool: str
     pairs: int
     measured: int
     failed: int
@@ -107,7 +109,7 @@ def _planned(plans: list[PlanRecord], measured: PairResults) -> Planned | None:
     groups = mapping(plan.sample.get("super_pod")).get("names")
     count, done, failed, not_run, missing, known = _plan_results(plan, measured)
     return Planned(
-        plan=text(plan.sample.get("plan")), pairs=count, measured=done, failed=failed, not_run=not_run,
+        plan=text(plan.sample.get("plan")), tool=text(plan.sample.get("tool")) or ROCE_TEST, pairs=count, measured=done, failed=failed, not_run=not_run,
         not_measured=max(0, count - done - failed - not_run), missing=missing if known else [], left_out=list(_left_out(plan.sample)),
         npus=len(wired), leaves=len({leaf for _host, _device, leaf, _source in wired if leaf is not None}),
         super_pods=len(groups) if isinstance(groups, list) else 0,

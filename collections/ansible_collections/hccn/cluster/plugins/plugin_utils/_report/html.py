@@ -17,6 +17,7 @@ import jinja2
 from markupsafe import Markup, escape
 
 from .._history.baseline import LEAST_RUNS
+from .._plan.endpoint_words import of_ports
 from . import charts, pictures, plots, texts_findings, translations
 from .formatting import bytes_text, duration, group_text, instant, metric_text, percent, rounded, with_unit
 from .health import CHANGES
@@ -45,18 +46,19 @@ def render(page: Page, language: str = "en", nav: Markup | None = None, meta: st
 
     ``language``: the one that is shown first, en or zh. ``nav``: links to other reports. ``meta``: what the index of the reports shows about this one.
     """
-    script = "".join(map(_file, _SCRIPTS))
+    in_words: Callable[[str], str] = str if page.has_npus else of_ports
+    script = in_words("".join(map(_file, _SCRIPTS)))
     plotted = plots.build(page.maps)
     # Notes do not need attention: such a page is one line, and the rest is folded.
     calm = page.state == "good" and not page.bad
-    return _template().render(
+    return in_words(_template().render(
         page=page, language=language, listed=LISTED, most_findings=FINDINGS, cards_open=CARDS_OPEN, evidence_shown=EVIDENCE_SHOWN,
         longest=LONGEST, calm=calm,
         least_runs=LEAST_RUNS, lowest_shown=LOWEST_SHOWN, changes_shown=CHANGES, plots=plotted,
         nav=nav or "", meta=meta,
         titles=_spans(lambda one: _title(page, one)), title_of=lambda one: _title(page, one),
         style=style() + Markup(_columns()),  # noqa: S704
-        script=Markup(script), script_hash=_hash(script), data=_data(plotted))  # noqa: S704
+        script=Markup(script), script_hash=_hash(script), data=_data(plotted)))  # noqa: S704
 
 
 def style() -> Markup:

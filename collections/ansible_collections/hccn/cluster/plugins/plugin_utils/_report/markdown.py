@@ -12,6 +12,7 @@ from typing import Any
 
 from ...module_utils._core.words import some
 from .._history.baseline import LEAST_RUNS
+from .._plan.endpoint_words import of_ports
 from . import translations
 from .coverage import Planned
 from .model import DEFAULT_TITLE, Page
@@ -40,7 +41,8 @@ def render(page: Page, language: str = "en") -> str:
     t = functools.partial(translations.translate, language=language)
     parts = [_head(page, t), _findings(page, t), _verdicts(page, t), _worst(page, t), _regressions(page, t),
              _collectives(page, t), _devices(page, t), _coverage(page, t), _failures(page, t)]
-    return "\n\n".join("\n".join(part) for part in map(list, parts) if part) + "\n"
+    made = "\n\n".join("\n".join(part) for part in map(list, parts) if part) + "\n"
+    return made if page.has_npus else of_ports(made)
 
 
 def safe(text: Any) -> str:

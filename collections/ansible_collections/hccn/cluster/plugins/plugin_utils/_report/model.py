@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from ...module_utils._fabric.request import ROCE_TEST
 from .._findings.causes import SEVERITIES
 from .._findings.finding import Finding
 from .._findings.screen import grouped
@@ -135,6 +136,11 @@ class Page:
     failures: list[Failure]
     task_failures: list[TaskFailure]
     unreadable: list[str] = field(default_factory=list)
+
+    @property
+    def has_npus(self) -> bool:
+        """Return False if a tool of the hosts measured the fabric and no NPU was read."""
+        return bool(self.devices.count) or self.coverage.planned is None or self.coverage.planned.tool == ROCE_TEST
 
     @property
     def classes(self) -> dict[str, int]:

@@ -17,7 +17,8 @@ class Keeps(ActionModule):
     """The action without Ansible."""
 
     def __init__(self, **options):
-        self._options = {"run_id": "r1", "plan": PLAN, "hosts": [], "left_out": [], "text": [], "confirmation_of": None, **options}
+        self._options = {"run_id": "r1", "plan": PLAN, "hosts": [], "left_out": [], "text": [], "confirmation_of": None, "tool": "roce_test",
+                         **options}
         self._display = self
         self.shown = []
 
@@ -42,6 +43,13 @@ def test_the_record_of_the_plan_is_returned():
     assert found == {"changed": False, "run_id": "r1"}
     assert (record["kind"], record["id"], sorted(record["hosts"])) == ("plan", "r1/plan", ["n1", "n2"])
     assert (record["samples"][0]["text"], record["samples"][0]["hosts_left_out"]) == (["said"], {"count": 1, "names": ["n3"]})
+
+
+def test_a_tool_of_the_host_measures_ports():
+    action = Keeps(text=["3 pairs of NPUs"], left_out=[{"host": "n3", "device": 0, "code": "link_down", "message": "its link is down"}], tool="perftest")
+    (record,) = action.run()["measurements"]
+    assert action.shown == ["3 pairs of ports", "Left out: n3 port 0: its link is down"]
+    assert (record["samples"][0]["tool"], record["samples"][0]["text"]) == ("perftest", ["3 pairs of ports"])
 
 
 @pytest.mark.parametrize("plan, message", [

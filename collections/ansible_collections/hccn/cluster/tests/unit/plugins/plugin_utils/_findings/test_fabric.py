@@ -169,6 +169,13 @@ def test_a_missing_perf_tool_has_the_playbook_as_next_step() -> None:
     assert found[0].next_step == "ansible-playbook hccn.cluster.perf_tools -e hccn_hosts=n1"
 
 
+def test_next_step_on_a_host_without_npus() -> None:
+    component = {"kind": "npu", "name": "n3 NPU 1", "class": "slow", "message": "n3: NPU 1 is slow", "hosts": ["n3"], "devices": [{"host": "n3", "device": 1}]}
+    verdict = {"verdicts": [{"host": "n3", "class": "slow", "message": "NPU 1 is slow"}], "components": [component]}
+    steps = {perf_tool: [one.next_step for one in of_verdict(verdict, perf_tool=perf_tool)[0]] for perf_tool in (False, True)}
+    assert steps == {False: ["On n3: hccn_tool -i 1 -optical -g"], True: ["On n3: ip -s link"]}
+
+
 def test_failures_have_the_output_of_a_failed_pair():
     npus = [("n1", 0), ("n2", 1), ("n3", 2)]
     found = [finding("failed_npu", of_npus([npu]), "it fails", devices=[npu]) for npu in npus]

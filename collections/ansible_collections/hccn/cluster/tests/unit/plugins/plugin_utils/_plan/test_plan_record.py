@@ -30,8 +30,8 @@ def test_record_of_a_small_plan():
     assert (found.pop("started_at")[-1], found["id"], found["hosts"], sorted(found)) == (
         "Z", "r1/plan", ["n0", "n1", "n2"], ["hosts", "id", "kind", "samples", "schema", "status"])
     assert sample == {
-        "plan": "full", "text": ["two lines", "of text"], "pairs": 3, "rounds": 2, "minutes": 0.3, "seconds_per_pair": 8.0, "leaves": 3,
-        "covers": plan["summary"]["covers"], "sees": plan["summary"]["sees"], "cut": {"rounds": 1, "minutes": 0.1, "pairs": 1},
+        "plan": "full", "tool": "roce_test", "text": ["two lines", "of text"], "pairs": 3, "rounds": 2, "minutes": 0.3, "seconds_per_pair": 8.0,
+        "leaves": 3, "covers": plan["summary"]["covers"], "sees": plan["summary"]["sees"], "cut": {"rounds": 1, "minutes": 0.1, "pairs": 1},
         "left_out": [
             {"code": "device_busy", "message": "it is at work, pid 0", "count": 20, "npus": [["n%d" % number, 7] for number in range(8)]},
             {"code": "address_not_set", "message": "it has no address", "count": 1, "npus": [["n2", 0]]}],

@@ -24,15 +24,19 @@ def of(summary: dict[str, Any] | None = None, **settings: Any) -> dict[str, list
     return plan_review({"plan": "quick", "rounds": [], "hosts": {}, "summary": {**SUMMARY, **(summary or {})}}, **{**SETTINGS, **settings})
 
 
-COST = "quick: 8 pairs of NPUs over 4 hosts in 2 rounds, 66.7 % of all pairs, write bandwidth, 64K bytes, about 16.0 s of measuring, without preparation"
+COST = ("quick: 8 pairs of NPUs over 4 hosts in 2 rounds, 66.7 % of all pairs, write bandwidth, 64K bytes, about 16 s of measuring, 44 s in all without a "
+        "confirmation run")
 DETECTS = "Can detect slow components: node, device. An NPU that is 4.1 % slower is detected if measurements vary by 1.0 %. "
 
 
 @pytest.mark.parametrize("summary, lines", [
     ({}, [COST, DETECTS + "Cannot detect a slow leaf: no leaf is known."]),
     ({"left_out": {"rounds": 3}}, [COST, DETECTS + "Cannot detect a slow leaf: no leaf is known. The budget leaves out 3 rounds."]),
-    ({"minutes": 1.5}, [COST.replace("16.0 s", "1.5 minutes"), DETECTS + "Cannot detect a slow leaf: no leaf is known."]),
+    ({"rounds": 12}, [COST.replace("2 rounds", "12 rounds").replace("16 s", "1.6 minutes").replace("44 s", "2.1 minutes"), DETECTS + "Cannot detect a slow leaf: no leaf is known."]),
     ({"unmeasured": ["n1 NPU 0 - n2 NPU 0"]}, [COST, DETECTS + "Cannot detect a slow leaf: no leaf is known.", "Not measured: n1 NPU 0 - n2 NPU 0"]),
+    ({"pairs": 1, "hosts": 2, "rounds": 1}, [
+        COST.replace("8 pairs", "1 pair").replace("4 hosts in 2 rounds", "2 hosts in 1 round").replace("16 s", "8 s").replace("44 s", "36 s"),
+        DETECTS + "Cannot detect a slow leaf: no leaf is known."]),
     ({"pairs": 0}, [COST.replace("8 pairs", "0 pairs")]),
     ({"sees": {**SUMMARY["sees"], "classes": [], "not": {}}}, [COST, DETECTS.replace("node, device", "none")]),
 ])
@@ -49,6 +53,11 @@ def test_lines_describe_cost_and_detectable_faults(summary: dict[str, Any], line
 ])
 def test_settings_that_the_plan_cannot_run_with_are_refused(settings: dict[str, Any], refusals: list[str]) -> None:
     assert of(**settings)["refusals"] == refusals
+
+
+def test_time_of_the_whole_depends_on_the_forks() -> None:
+    lines = [of({"hosts": 1000}, forks=forks)["lines"][0].rpartition(", ")[2] for forks in (50, 5)]
+    assert lines == ["3.3 minutes in all without a confirmation run", "27.3 minutes in all without a confirmation run"]
 
 
 def test_review_of_a_real_plan() -> None:

@@ -133,7 +133,7 @@ def test_results_of_planned_pairs(compact: bool) -> None:
     records.append({**made.pair(skipped[0][0], skipped[1][0], None, skipped[0][1]), "status": "not_run"})
     found = covered([plan, *records], ["n1", "n2", "n3", "n4", "n9"])
     assert found.planned == coverage.Planned(
-        "full", 9, 6, 1, 1, 1, [f"{one[0]} NPU {one[1]} to {other[0]} NPU {other[1]}"],
+        "full", "roce_test", 9, 6, 1, 1, 1, [f"{one[0]} NPU {one[1]} to {other[0]} NPU {other[1]}"],
         ["n4 NPU 1: it has no address", "n9: not in the plan"], 7, 2, 1, {"inventory": 7})
     assert found.notes == ["a full plan", "sees all"]
     assert found.not_measured == ["n9"]
