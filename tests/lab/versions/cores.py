@@ -37,6 +37,7 @@ def _version(python: Path) -> str:
 
 def _environment(name: str, python: Path, packages: list[str]) -> Path:
     folder = CACHE / name
+    python = python.resolve()  # a link to the same Python must not replace an environment that is in use
     wanted = " ".join([str(python), *packages])
     made_of = folder / "made-of"
     CACHE.mkdir(parents=True, exist_ok=True)
