@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import json
+import socket
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -90,7 +93,6 @@ def test_token_file(api: Api, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("user", "cluster", "context", "message"), [
     ({"auth-provider": {"name": "oidc"}}, {}, "", "has auth-provider, which this collection does not support"),
-    ({}, {"proxy-url": "http://x"}, "", "has proxy-url, which this collection does not support"),
     ({}, {"server": "ftp://x"}, "", "the server in the kubeconfig is not an http or https URL: 'ftp://x'"),
     ({}, {}, "absent", "has no context named 'absent'"),
     ({"exec": {"apiVersion": "v9", "command": "x"}}, {}, "", "has apiVersion 'v9', it must begin with client.authentication.k8s.io/"),
@@ -98,6 +100,85 @@ def test_token_file(api: Api, tmp_path: Path) -> None:
 def test_unusable_kubeconfigs_are_refused(api: Api, user: dict[str, Any], cluster: dict[str, Any], context: str, message: str) -> None:
     assert message in failure(api.kubeconfig(user=user, cluster=cluster), context).message
     assert api.requests == []
+
+
+class Proxy:
+    """An HTTP proxy that connects to one server. ``requests``: the first line and the credentials of each client."""
+
+    def __init__(self, status: str = "200 Connected") -> None:
+        self.requests: list[tuple[str, str]] = []
+        self._status = status
+        self._server = socket.create_server(("127.0.0.1", 0))
+        self.address = f"127.0.0.1:{self._server.getsockname()[1]}"
+        threading.Thread(target=self._serve, daemon=True).start()
+
+    def _serve(self) -> None:
+        while True:
+            try:
+                client, _address = self._server.accept()
+            except OSError:
+                return
+            threading.Thread(target=self._connect, args=(client,), daemon=True).start()
+
+    def _connect(self, client: socket.socket) -> None:
+        head = b""
+        while b"\r\n\r\n" not in head:
+            head += client.recv(4096)
+        lines = head.decode().splitlines()
+        self.requests.append((lines[0], next((line for line in lines if line.startswith("Proxy-Authorization")), "")))
+        client.sendall(f"HTTP/1.1 {self._status}\r\n\r\n".encode())
+        if self._status.startswith("200"):
+            host, port = lines[0].split()[1].split(":")
+            with socket.create_connection((host, int(port)), 5) as server, client:
+                threading.Thread(target=_copy, args=(server, client), daemon=True).start()
+                _copy(client, server)
+        client.close()
+
+    def close(self) -> None:
+        self._server.close()
+
+
+def _copy(source: socket.socket, target: socket.socket) -> None:
+    with contextlib.suppress(OSError):
+        while data := source.recv(65536):
+            target.sendall(data)
+        target.shutdown(socket.SHUT_WR)
+
+
+def test_proxy_of_the_kubeconfig(secure: Api, authority: Authority) -> None:
+    pair = authority.pair("admin")
+    user = {"client-certificate": str(pair.certificate), "client-key": str(pair.key)}
+    with contextlib.closing(Proxy()) as proxy:
+        assert len(names(secure.kubeconfig(user=user, cluster={"proxy-url": f"http://me:p%40ss@{proxy.address}"}))) == 7
+        server = secure.url.removeprefix("https://")
+        assert proxy.requests == [(f"CONNECT {server} HTTP/1.{proxy.requests[0][0][-1]}", "Proxy-Authorization: Basic bWU6cEBzcw==")]
+    with contextlib.closing(Proxy("403 Forbidden")) as proxy:
+        error = failure(secure.kubeconfig(user=user, cluster={"proxy-url": f"http://me:geheim@{proxy.address}"}))
+    assert (error.code, error.message) == (
+        "kubernetes_unreachable", f"the Kubernetes API at {secure.url} does not answer through the proxy 127.0.0.1: Tunnel connection failed: 403 Forbidden")
+
+
+@pytest.mark.parametrize(("given", "environment", "server", "proxy"), [
+    ("http://p:3128", {"HTTPS_PROXY": "http://other"}, "https://10.0.0.1", "http://p:3128"),
+    ("", {"HTTPS_PROXY": "p:3128"}, "https://10.0.0.1", "http://p:3128"),
+    ("", {"https_proxy": "http://p"}, "https://k8s.example", "http://p"),
+    ("", {"HTTPS_PROXY": "http://p", "NO_PROXY": "x, .example"}, "https://k8s.example", ""),
+    ("", {"HTTPS_PROXY": "http://p", "NO_PROXY": "ample"}, "https://k8s.example", "http://p"),
+    ("", {"HTTPS_PROXY": "http://p", "no_proxy": "192.0.2.0/24,10.0.0.0/8"}, "https://10.1.2.3:6443", ""),
+    ("", {"HTTPS_PROXY": "http://p", "NO_PROXY": "*"}, "https://k8s.example", ""),
+    ("", {"HTTPS_PROXY": "http://p"}, "https://127.0.0.1:6443", ""),
+    ("", {}, "https://k8s.example", ""),
+])
+def test_proxy_is_chosen_as_kubectl_does(given: str, environment: dict[str, str], server: str, proxy: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("HTTPS_PROXY", "https_proxy", "NO_PROXY", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    assert kube_access.proxy_to(given, server) == proxy
+
+
+def test_other_proxies_are_refused(secure: Api) -> None:
+    assert failure(secure.kubeconfig(cluster={"proxy-url": "socks5://p:1080"})).message == "the proxy to the Kubernetes API is not an http:// URL"
 
 
 def test_refusals(api: Api, tmp_path: Path) -> None:

@@ -59,7 +59,9 @@ options:
     description:
       - The kubeconfig for the Kubernetes API. By default the first file of the variable E(KUBECONFIG), then C(~/.kube/config), then the service account
         of the pod in which the module runs.
-      - Tokens, client certificates and credential plugins are supported. Entries C(auth-provider) and C(proxy-url) are not.
+      - Tokens, client certificates and credential plugins are supported. Entries C(auth-provider) are not.
+      - A server with https is reached through the HTTP proxy of the entry C(proxy-url), else of the variable E(HTTPS_PROXY) unless E(NO_PROXY) contains the
+        server, as with kubectl.
     type: path
   context:
     description:

@@ -5,10 +5,14 @@
 
 A list comes in pages, each with a continue token for the next one. The server decides how many pages there are, so the time, the pages, the objects and the
 bytes of a list are bounded, and a continue token may occur only once.
+
+The modules run on hosts on which nothing is installed. The package ``kubernetes`` would be needed there with its 25 dependencies (126 MB for release 37), takes
+three times the CPU time to be imported (0.23 s instead of 0.06 s), reads an answer of any size, and limits the time of a read instead of that of the call.
 """
 
 from __future__ import annotations
 
+import base64
 import http.client
 import io
 import json
@@ -16,7 +20,7 @@ import socket
 import ssl
 import time
 from typing import Any, Dict, List, Mapping, Optional, Set, Tuple
-from urllib.parse import quote, urlencode, urlsplit
+from urllib.parse import quote, unquote, urlencode, urlsplit
 
 from .._core.errors import HccnError, InputError
 from .._core.untrusted_text import json_object
@@ -85,8 +89,11 @@ class Api:
     def _connection(self, until: float) -> http.client.HTTPConnection:
         host, timeout = self._parts.hostname or "", max(0.001, until - time.monotonic())
         if self._access.context is not None:
-            connection: http.client.HTTPConnection = http.client.HTTPSConnection(
-                host, self._parts.port or 443, timeout=timeout, context=self._access.context)
+            proxy, port = urlsplit(self._access.proxy), self._parts.port or 443
+            first = (proxy.hostname, proxy.port or 80) if proxy.hostname else (host, port)
+            connection: http.client.HTTPConnection = http.client.HTTPSConnection(first[0], first[1], timeout=timeout, context=self._access.context)
+            if proxy.hostname:
+                connection.set_tunnel(host, port, _authorization(proxy.username, proxy.password))
         else:
             connection = http.client.HTTPConnection(host, self._parts.port or 80, timeout=timeout)
 
@@ -107,8 +114,10 @@ class Api:
             with connection.getresponse() as answer:
                 body = self._body(answer, path, room)
         except (OSError, http.client.HTTPException) as error:
-            raise HccnError("kubernetes_unreachable", "the Kubernetes API at %s does not answer: %s" % (self._access.server, _why(error)),
-                            "check kubeconfig and context") from error
+            proxy = urlsplit(self._access.proxy).hostname
+            through = " through the proxy %s" % proxy if proxy else ""
+            raise HccnError("kubernetes_unreachable", "the Kubernetes API at %s does not answer%s: %s" % (self._access.server, through, _why(error)),
+                            "check kubeconfig, context and proxy" if proxy else "check kubeconfig and context") from error
         finally:
             connection.close()
         if answer.status != 200:
@@ -193,6 +202,14 @@ def _contents(page: Dict[str, Any]) -> Tuple[List[Dict[str, Any]], str]:
     items, metadata = page.get("items"), page.get("metadata")
     token = metadata.get("continue") if isinstance(metadata, dict) else None
     return [item for item in items if isinstance(item, dict)] if isinstance(items, list) else [], token if isinstance(token, str) else ""
+
+
+def _authorization(user: Optional[str], password: Optional[str]) -> Dict[str, str]:
+    """Return the header with the credentials of a proxy, as its URL contains them."""
+    if user is None:
+        return {}
+    pair = "%s:%s" % (unquote(user), unquote(password or ""))
+    return {"Proxy-Authorization": "Basic " + base64.b64encode(pair.encode()).decode()}
 
 
 def _why(error: Exception) -> str:

@@ -3,13 +3,14 @@
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
 """Find out how to reach the API of a Kubernetes cluster: by a context of a kubeconfig, or by the service account of this pod.
 
-Entries ``auth-provider`` and ``proxy-url`` are not supported.
+Entries ``auth-provider`` are not supported. As with kubectl, the proxy is the ``proxy-url`` of the cluster, else that of the environment.
 Source: https://kubernetes.io/docs/reference/config-api/kubeconfig.v1/ and client-authentication.v1/.
 """
 
 from __future__ import annotations
 
 import base64
+import ipaddress
 import json
 import os
 import ssl
@@ -17,6 +18,7 @@ import tempfile
 import traceback
 from dataclasses import dataclass
 from typing import Any, Dict, List, Mapping, Optional
+from urllib.parse import urlsplit
 
 from .._core import process
 from .._core.errors import HccnError, InputError
@@ -36,12 +38,13 @@ _EXEC_API = "client.authentication.k8s.io/"
 
 @dataclass(frozen=True)
 class Access:
-    """``context`` is None for http. ``namespace`` is that of the kubeconfig's context."""
+    """``context`` is None for http. ``namespace`` is that of the kubeconfig's context. ``proxy``: the URL of an HTTP proxy for https, or empty."""
 
     server: str
     context: Optional[ssl.SSLContext]
     token: str = ""
     namespace: str = ""
+    proxy: str = ""
 
 
 def _read(path: str, name: str) -> str:
@@ -124,9 +127,8 @@ def _from_kubeconfig(path: str, wanted: str, timeout: float, kept: List[str]) ->
     context = _named(document.get("contexts"), name, "context", path)
     cluster = _named(document.get("clusters"), context.get("cluster", ""), "cluster", path)
     user = _named(document.get("users"), context.get("user", ""), "user", path) if context.get("user") else {}
-    for fields, key in ((cluster, "proxy-url"), (user, "auth-provider")):
-        if fields.get(key):
-            raise InputError("the kubeconfig %s has %s, which this collection does not support" % (path, key))
+    if user.get("auth-provider"):
+        raise InputError("the kubeconfig %s has auth-provider, which this collection does not support" % path)
     files = _CredentialFiles(os.path.dirname(os.path.abspath(path)), kept)
     credential = _credential(user["exec"], timeout) if user.get("exec") else {}
     token = credential.get("token") or user.get("token") or ""
@@ -138,7 +140,41 @@ def _from_kubeconfig(path: str, wanted: str, timeout: float, kept: List[str]) ->
         secure = _context(cluster, user, files, credential) if server.startswith("https://") else None
     except OSError as error:  # also ssl.SSLError
         raise InputError("certificates of the kubeconfig %s cannot be used: %s" % (path, error)) from error
-    return Access(server, secure, token.strip(), str(context.get("namespace") or ""))
+    return Access(server, secure, token.strip(), str(context.get("namespace") or ""), proxy_to(str(cluster.get("proxy-url") or ""), server) if secure else "")
+
+
+def proxy_to(given: str, server: str) -> str:
+    """Return the URL of the proxy to an https server, an empty text if it is reached directly. Raises InputError."""
+    host = urlsplit(server).hostname or ""
+    found = given or ("" if _is_direct(host) else _variable("HTTPS_PROXY"))
+    if found and "://" not in found:
+        found = "http://" + found
+    if found and (urlsplit(found).scheme != "http" or not urlsplit(found).hostname):
+        raise InputError("the proxy to the Kubernetes API is not an http:// URL", "set proxy-url in the kubeconfig, or the variable HTTPS_PROXY")
+    return found
+
+
+def _is_direct(host: str) -> bool:
+    """Return True if NO_PROXY contains the host: by its name or a domain, its address or a network, or ``*``; and for a loopback address."""
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        address = None
+    if host == "localhost" or address and address.is_loopback:
+        return True
+    for entry in filter(None, map(str.strip, _variable("NO_PROXY").split(","))):
+        if entry == "*" or host == entry.lstrip(".") or host.endswith("." + entry.lstrip(".")):
+            return True
+        try:
+            if address and address in ipaddress.ip_network(entry, strict=False):
+                return True
+        except ValueError:
+            continue
+    return False
+
+
+def _variable(name: str) -> str:
+    return os.environ.get(name) or os.environ.get(name.lower()) or ""
 
 
 def _from_pod() -> Access:
