@@ -125,12 +125,16 @@ def _run_id(given: str | None, results: Mapping[str, Any]) -> str:
 
 
 def _returned(found: diagnosis.Diagnosis, run_id: str) -> dict[str, Any]:
+    return {"changed": False, "run_id": run_id, **found.as_dict(), "measurements": records_of(found, run_id)}
+
+
+def records_of(found: diagnosis.Diagnosis, run_id: str) -> list[dict[str, Any]]:
+    """Return the records of the verdicts on all hosts and on the fabric."""
     now = utc()
     records = [
         record("verdict", f"{run_id}/verdict/{verdict.host}", "ok" if verdict.verdict == "good" else "failed", source={"host": verdict.host},
                samples=[{key: value for key, value in verdict.as_dict().items() if key != "host"}], started_at=now)
         for verdict in found.verdicts
     ]
-    records += [record("verdict", f"{run_id}/verdict/fabric/{number}", "failed", hosts=component["hosts"], samples=[component], started_at=now)
-                for number, component in enumerate(found.fabric(), 1)]
-    return {"changed": False, "run_id": run_id, **found.as_dict(), "measurements": records}
+    return records + [record("verdict", f"{run_id}/verdict/fabric/{number}", "failed", hosts=component["hosts"], samples=[component], started_at=now)
+                      for number, component in enumerate(found.fabric(), 1)]

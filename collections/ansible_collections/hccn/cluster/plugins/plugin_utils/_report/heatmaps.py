@@ -9,9 +9,10 @@ worst and best values of the run.
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from ...module_utils._core.samples import GBIT, MICROSECONDS
@@ -34,6 +35,8 @@ LEAST_LIMIT, MOST_LIMIT = 0.55, 1.0
 """Bounds of the limit, so that both parts of the scale are visible."""
 MOST_ENDPOINTS = 128
 """Up to this number of NPUs, a map across rails has a row per NPU; beyond, a row per host."""
+MOST_ROWS = 1024
+"""Up to this number of hosts or leaves, a map has a row for each; beyond, for groups of neighbours in the order of the map, so that a page stays small."""
 NO_DEVICE = 255
 HISTORY, LINE_RATE, MEDIAN = "history", "line_rate", "median"
 
@@ -203,7 +206,7 @@ def _pairs(measured: PairResults, unit: str, everything: list[PairResult], endpo
                 devices[row][column] = _device(result)
     for result in measured.without_value:
         row, column = place[result.source], place[result.target]
-        if result.state == FAILED_STATE and row != column:
+        if result.state == FAILED_STATE and result.source != result.target:
             values[row][column], states[row][column] = None, png.FAILED
             if devices is not None:
                 devices[row][column] = _device(result)
@@ -215,12 +218,23 @@ def _axis(context: RunContext, everything: list[PairResult], endpoints: set[Endp
     measured = ordered({endpoint.host for endpoint in endpoints}, context)
     crossing = any(result.source.device != result.target.device for result in everything)
     if len(measured) > 1 and not (crossing and len(endpoints) <= MOST_ENDPOINTS):
-        hosts = ordered({*measured, *others}, context)
-        rank = {host: number for number, host in enumerate(hosts)}
-        return hosts, {endpoint: rank[endpoint.host] for endpoint in endpoints}
+        group = grouped(ordered({*measured, *others}, context))
+        names = list(dict.fromkeys(group.values()))
+        place = {name: number for number, name in enumerate(names)}
+        return names, {endpoint: place[group[endpoint.host]] for endpoint in endpoints}
     rank = {host: number for number, host in enumerate(measured)}
     order = sorted(endpoints, key=lambda one: (rank[one.host], natural(str(one))))
     return [*map(str, order), *unique(set(others) - rank.keys())], {endpoint: number for number, endpoint in enumerate(order)}
+
+
+def grouped(names: Sequence[str]) -> dict[str, str]:
+    """Return the row of each name: itself, or, of more than MOST_ROWS names, a group of neighbours with the name ``first to last``."""
+    size = 1 if len(names) <= MOST_ROWS else math.ceil(len(names) / (MOST_ROWS // 2))
+    found: dict[str, str] = {}
+    for start in range(0, len(names), size):
+        group = names[start:start + size]
+        found.update(dict.fromkeys(group, group[0] if len(group) == 1 else f"{group[0]} to {group[-1]}"))
+    return found
 
 
 def _device(result: PairResult) -> int:
@@ -229,7 +243,7 @@ def _device(result: PairResult) -> int:
 
 
 def _rails(measured: PairResults, unit: str, endpoints: set[Endpoint], expected: Expected, suspects: Suspects) -> Map | None:
-    """Return the map of rails by hosts: the better median of each NPU, over its pairs with partners that are no suspects."""
+    """Return the map of rails by hosts: the better median of each NPU, over its pairs with partners that are no suspects; of a group of hosts the worst one."""
     devices = sorted({endpoint.device for endpoint in endpoints if endpoint.device is not None}, key=lambda device: natural(str(device)))
     hosts = ordered({endpoint.host for endpoint in endpoints}, measured.context)
     if len(devices) < 2 or len(hosts) < 2:
@@ -238,14 +252,20 @@ def _rails(measured: PairResults, unit: str, endpoints: set[Endpoint], expected:
              for end, results in by_endpoint(measured.results, suspects).items()}
     failed = {end for result in measured.without_value if result.state == FAILED_STATE
               for end, other in ((result.source, result.target), (result.target, result.source)) if end in suspects or other not in suspects}
+    group = grouped(hosts)
+    members: dict[str, list[str]] = {}
+    for host in hosts:
+        members.setdefault(group[host], []).append(host)
+    worst = max if unit == MICROSECONDS else min
     values: list[list[float | None]] = []
     states = []
     for device in devices:
-        of_rail = [Endpoint(host, device) for host in hosts]
-        values.append([found.get(one) for one in of_rail])
-        states.append(bytes(0 if one in found else png.FAILED if one in failed else png.NOT_MEASURED for one in of_rail))
+        ends = [[Endpoint(host, device) for host in of_group] for of_group in members.values()]
+        known = [[found[one] for one in of_group if one in found] for of_group in ends]
+        values.append([worst(some) if some else None for some in known])
+        states.append(bytes(0 if some else png.FAILED if not failed.isdisjoint(of_group) else png.NOT_MEASURED for some, of_group in zip(known, ends)))
     names = [f"NPU {device}" if isinstance(device, int) else str(device) for device in devices]
-    return Map("rails", names, hosts, values, states, expected, unit)
+    return Map("rails", names, list(members), values, states, expected, unit)
 
 
 def typical(values: list[float], unit: str) -> float:
@@ -255,10 +275,12 @@ def typical(values: list[float], unit: str) -> float:
 
 def _leaves(measured: PairResults, unit: str, expected: Expected) -> Map | None:
     """Return the map of leaves by leaves: the median of the pairs between them."""
-    leaves = measured.context.leaves
-    names = sorted(set(leaves.values()), key=natural)
-    if len(names) < 2:
+    all_names = sorted(set(measured.context.leaves.values()), key=natural)
+    if len(all_names) < 2:
         return None
+    group = grouped(all_names)
+    names = list(dict.fromkeys(group.values()))
+    leaves = {endpoint: group[leaf] for endpoint, leaf in measured.context.leaves.items()}
     found: dict[tuple[str, str], list[float]] = {}
     failed = set()
     for result in [*measured.results, *measured.without_value]:

@@ -107,7 +107,7 @@ TEXTS: dict[str, tuple[str, str]] = {
     "map_caption": (
         "{metric}. Rows are senders, columns receivers, sorted by leaf and name.",
         "{metric}。行为发送端，列为接收端；按 Leaf 交换机、名称排序。"),
-    "map_worst": ("A cell shows the worst pair of NPUs of the two hosts.", "每格为两台主机间最差的一对 NPU。"),
+    "map_worst": ("A cell shows the worst pair of NPUs of the two hosts, or groups of hosts.", "每格为两台（组）主机间最差的一对 NPU。"),
     "rails_caption": ("Rows are NPUs, columns hosts. A cell is the median of all pairs of that NPU.", "行为 NPU，列为主机；每格为该 NPU 全部链路的中位数。"),
     "leaves_caption": (
         "Rows are sending leaves, columns receiving leaves. A cell is the median of the pairs between two leaves.",
@@ -214,6 +214,9 @@ TEXTS: dict[str, tuple[str, str]] = {
     "topology_caption": (
         "A row is a host, a column an NPU (rail). The colour and the sign are the verdict.",
         "行为主机，列为 NPU（轨道）；颜色与符号表示判定结果。"),
+    "topology_hidden": (
+        "{count} hosts below leaves whose hosts are all good are not drawn.",
+        "另有 {count} 台主机所在的 Leaf 交换机下全部正常，未画出。"),
     "leaf_unknown": ("Leaf unknown", "Leaf 交换机未知"),
     "leaf_of": ("Leaf {name}", "Leaf {name}"),
     "timeline": ("Timeline of the run", "运行时间线"),

@@ -16,6 +16,8 @@ from .verdicts import HostVerdict
 
 MOST_PER_GROUP = 32
 """Hosts that are drawn in one block; a larger leaf has several blocks."""
+MOST_DRAWN = 1024
+"""Up to this number of hosts, all blocks are drawn; beyond, only those with a host that is not good."""
 ABSENT = ""
 _OF_SEVERITY = {"failed": "failed", "slow": "slow", "degraded": "degraded", "unknown": "not_measured"}
 _WHOLE_HOST = ("unreachable", "busy", "not_measured", "not_judged")
@@ -53,11 +55,12 @@ class Block:
 
 @dataclass(frozen=True)
 class Topology:
-    """``rails``: the ids of the NPUs, which are the columns of all blocks. ``states``: the classes that occur."""
+    """``rails``: the ids of the NPUs, which are the columns of all blocks. ``states``: the classes that occur. ``hidden``: good hosts that are not drawn."""
 
     rails: list[int]
     blocks: list[Block]
     states: list[str]
+    hidden: int = 0
 
 
 def build(context: RunContext, ends: Iterable[Endpoint], verdicts: Sequence[HostVerdict], findings: Iterable[Finding]) -> Topology | None:
@@ -80,7 +83,8 @@ def build(context: RunContext, ends: Iterable[Endpoint], verdicts: Sequence[Host
               for leaves, hosts in sorted(groups.items(), key=lambda item: [natural(leaf) for leaf in item[0]])
               for place in range(0, len(hosts), MOST_PER_GROUP)]
     found = {state for block in blocks for host in block.hosts for state in (*host.npus, host.state)} - {ABSENT}
-    return Topology(rails, blocks, sorted(found))
+    drawn = [block for block in blocks if block.bad] if len(verdicts) > MOST_DRAWN else blocks
+    return Topology(rails, drawn, sorted(found), len(verdicts) - sum(len(block.hosts) for block in drawn))
 
 
 def _short(leaves: Sequence[str]) -> list[str]:

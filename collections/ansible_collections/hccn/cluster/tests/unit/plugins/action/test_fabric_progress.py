@@ -33,7 +33,8 @@ class Action(fabric_progress.ActionModule):
         self.displayed = []
         self._task = types.SimpleNamespace(check_mode=check_mode, delegate_to="n1")
         self._display = types.SimpleNamespace(display=self.displayed.append)
-        self._given = {"run_id": "r1", "plan": PLAN, "state_dir": "/s", "interval": 10.0, "timeout": 100.0, "all_started": True, "tool": "roce_test", **(options or {})}
+        self._given = {"run_id": "r1", "plan": PLAN, "state_dir": "/s", "interval": 10.0, "timeout": 100.0, "all_started": True, "tool": "roce_test",
+                       **(options or {})}
 
     @contextlib.contextmanager
     def answered_within(self, seconds):

@@ -84,7 +84,8 @@ def test_nodes_are_created_from_the_last_one_to_the_first():
     called = [(module, options.get("identifier") or options["name"]) for module, options in objects.calls(objects.objects(LEAST, {}))]
     assert called[:3] == [("project", "hccn project"), ("inventory", "hccn hosts"), ("inventory_source", "hccn hosts")]
     workflow = called.index(("workflow_job_template", "hccn from bare hosts to a proven fabric"))
-    assert [name for _module, name in called[workflow + 1:workflow + 7]] == ["report", "check_collective", "fabric_page", "check_fabric", "rank_table", "bring_up"]
+    nodes = ["report", "check_collective", "fabric_page", "check_fabric", "rank_table", "bring_up"]
+    assert [name for _module, name in called[workflow + 1:workflow + 7]] == nodes
     assert [name for _module, name in called[workflow + 7:]] == ["hccn nightly quick check", "hccn weekly full check"]
 
 

@@ -32,7 +32,8 @@ DETECTS = "Can detect slow components: node, device. An NPU that is 4.1 % slower
 @pytest.mark.parametrize("summary, lines", [
     ({}, [COST, DETECTS + "Cannot detect a slow leaf: no leaf is known."]),
     ({"left_out": {"rounds": 3}}, [COST, DETECTS + "Cannot detect a slow leaf: no leaf is known. The budget leaves out 3 rounds."]),
-    ({"rounds": 12}, [COST.replace("2 rounds", "12 rounds").replace("16 s", "1.6 minutes").replace("44 s", "2.1 minutes"), DETECTS + "Cannot detect a slow leaf: no leaf is known."]),
+    ({"rounds": 12}, [COST.replace("2 rounds", "12 rounds").replace("16 s", "1.6 minutes").replace("44 s", "2.1 minutes"),
+                      DETECTS + "Cannot detect a slow leaf: no leaf is known."]),
     ({"unmeasured": ["n1 NPU 0 - n2 NPU 0"]}, [COST, DETECTS + "Cannot detect a slow leaf: no leaf is known.", "Not measured: n1 NPU 0 - n2 NPU 0"]),
     ({"pairs": 1, "hosts": 2, "rounds": 1}, [
         COST.replace("8 pairs", "1 pair").replace("4 hosts in 2 rounds", "2 hosts in 1 round").replace("16 s", "8 s").replace("44 s", "36 s"),

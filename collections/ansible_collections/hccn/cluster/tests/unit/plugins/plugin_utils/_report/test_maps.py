@@ -72,6 +72,19 @@ def test_rails_and_leaves() -> None:
     assert (found.leaves.rows, found.leaves.values) == (["L1", "L2"], [[None, 80.0], [100.0, 60.0]])
 
 
+def test_map_of_many_hosts_has_a_row_for_each_group(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(heatmaps, "MOST_ROWS", 4)
+    records = [looked(f"n{number}", device, f"L{number}") for number in range(1, 6) for device in (0, 1)]
+    records += [pair("n1", "n2", 90.0), pair("n1", "n4", 80.0), pair("n2", "n5", 70.0, device=1), pair("n3", "n4", None), pair("n5", "n4", None, device=1)]
+    found = maps(*records)
+    assert found.pairs.rows == found.pairs.columns == ["n1 to n3", "n4 to n5"]
+    assert (found.pairs.values, found.pairs.states[1][1]) == ([[90.0, None], [None, None]], png.FAILED)
+    assert found.rails is not None and (found.rails.columns, found.rails.values) == (["n1 to n3", "n4 to n5"], [[90.0, 80.0], [70.0, 70.0]])
+    assert found.leaves is not None and found.leaves.rows == ["L1 to L3", "L4 to L5"]
+    monkeypatch.setattr(heatmaps, "MOST_ROWS", 5)
+    assert maps(*records).pairs.rows == ["n1", "n2", "n3", "n4", "n5"]
+
+
 def test_expected_value() -> None:
     records = [pair("n1", "n2", 100.0), pair("n2", "n1", 80.0)]
     assert maps(*records).expected == Expected(90.0, "median", 0.55)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
 from ansible_collections.hccn.cluster.plugins.plugin_utils._findings import finding as made
 from ansible_collections.hccn.cluster.plugins.plugin_utils._findings.conclusion import conclude
 from ansible_collections.hccn.cluster.plugins.plugin_utils._findings.evidence import evidence
@@ -63,6 +64,17 @@ def test_topology_groups_hosts_by_leaf_and_marks_npus() -> None:
         (["L2"], [("n3", ["good", "failed"])], ["n3 NPU 1"])]
     drawn = pictures.blocks(found)
     assert 'aria-label="L1, 2 hosts, n1 NPU 0"' in drawn[0][1] and drawn[0][1].count('<path class="npus"') == 2
+
+
+def test_topology_of_many_hosts_draws_only_blocks_that_are_not_good(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(topology_picture, "MOST_DRAWN", 3)
+    ends = [Endpoint(f"n{number}", 0) for number in range(40)]
+    found = topology_picture.build(RunContext([]), ends, [verdict(end.host, "slow" if end.host == "n35" else "good") for end in ends], [])
+    assert found is not None and found.hidden == 32
+    assert [[host.name for host in block.hosts] for block in found.blocks] == [[f"n{number}" for number in range(32, 40)]]
+    monkeypatch.setattr(topology_picture, "MOST_DRAWN", 40)
+    whole = topology_picture.build(RunContext([]), ends, [verdict(end.host, "good") for end in ends], [])
+    assert whole is not None and (len(whole.blocks), whole.hidden) == (2, 0)
 
 
 def test_topology_of_rails_on_different_leaves() -> None:
