@@ -12,7 +12,7 @@ import yaml
 
 from tests.lib.project import ROOT, skip
 
-SCENARIOS = ["bring_up", "collective", "default", "rank_table", "tls", "upgrade"]
+SCENARIOS = ["default", "tls", "upgrade"]
 
 pytestmark = pytest.mark.slow
 

@@ -28,7 +28,8 @@ from tests.contract.security.mutations import CANARY, MARK
 from tests.lib.playbook import ansible_environment, unfolded
 from tests.lib.project import COLLECTION, ROOT, skip
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.long]
+"""CI runs it by make test-odd-host, on the oldest ansible-core."""
 
 PLAYS = int(os.environ.get("HCCN_ODD_PLAYS", "4"))
 SEED = os.environ.get("HCCN_ODD_SEED", "1")

@@ -112,6 +112,7 @@ def test_existing_file_is_replaced_only_with_force(cluster: Cluster) -> None:
     assert copies == [own]
 
 
+@pytest.mark.long
 def test_other_folder_and_check_mode(cluster: Cluster) -> None:
     done = cluster.play("adopt", "--limit", "npu1", "--check", "-e", "adopt_inventory=copy")
     assert done.code == 0, done.output

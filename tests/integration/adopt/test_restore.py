@@ -136,6 +136,7 @@ def test_state_before_the_change_is_restored(cluster: Cluster) -> None:
     assert json.loads(record(cluster, "npu1").read_text())["hccn_conf"] == text
 
 
+@pytest.mark.long
 def test_run_without_changes_saves_nothing(cluster: Cluster) -> None:
     done = bring_up(cluster, [])
     assert (done.code, done.count("changed")) == (0, {"npu1": 0}), done.output
@@ -199,6 +200,7 @@ def test_failed_run_is_not_complete(cluster: Cluster) -> None:
     assert addresses(cluster, "npu1") == devices
 
 
+@pytest.mark.long
 def test_missing_saved_address_fails_the_host_by_name(cluster: Cluster) -> None:
     assert bring_up(cluster, network(7, 0, 1)).code == 0
     saved = json.loads(record(cluster, "npu1").read_text())
@@ -210,6 +212,7 @@ def test_missing_saved_address_fails_the_host_by_name(cluster: Cluster) -> None:
     assert [one["ip"] for one in addresses(cluster, "npu1").values()] == ["10.78.1.10", "10.79.7.11"], "the saved addresses are restored nevertheless"
 
 
+@pytest.mark.long
 def test_nothing_is_changed_if_the_state_cannot_be_saved(cluster: Cluster) -> None:
     devices = addresses(cluster, "npu1")
     record(cluster, "npu1").mkdir()

@@ -190,6 +190,7 @@ def controller() -> Iterator[Controller]:
     made.close()
 
 
+@pytest.mark.long
 def test_what_was_attached_by_hand_stays(controller: Controller, tmp_path: Path) -> None:
     """The role attaches a credential and a notification that an administrator made. A later run that names none leaves them attached."""
     machine = next(iter(controller.objects["credential_types"]))

@@ -129,6 +129,7 @@ def test_job_that_finds_a_missing_link_fails(awx: Controller) -> None:
     assert published["report"] == str(awx.history / "reports/awx-108.html")
 
 
+@pytest.mark.long
 def test_lists_of_a_survey_reach_the_role(awx: Controller) -> None:
     given = {**answers("check_fabric"), "survey_check_fabric_devices": Unsafe("1\n"), "check_fabric_plan": Unsafe("pairs"),
              "survey_check_fabric_pairs": Unsafe("- [npu2, npu1]")}
@@ -231,6 +232,7 @@ def test_idle_job_is_ended(awx: Controller, idle: Outcome) -> None:
     assert idle.named("playbook_on_stats") == []
 
 
+@pytest.mark.long
 def test_job_whose_ansible_is_killed_fails(killed: Outcome) -> None:
     assert (killed.status, killed.explanation, killed.rc) == ("failed", "", None), killed.output
     assert killed.named("playbook_on_stats") == []

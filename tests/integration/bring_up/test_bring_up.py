@@ -138,6 +138,7 @@ def test_tls_flag_is_not_changed_if_a_host_has_failed(cluster_of_three: Path) ->
     assert not re.search(r"TASK \[[^]]*Set the TLS flag[^]]*\] \*+\s+(ok|changed)", done.stdout), done.stdout
 
 
+@pytest.mark.long
 def test_batches(cluster: Path) -> None:
     done = bring_up(cluster, {**SUBNETS, "bring_up_tls_state": "unchanged", "hccn_serial": 1})
     assert done.returncode == 0, done.stdout + done.stderr
@@ -197,6 +198,7 @@ def test_gateway_outside_the_declared_network_is_replaced(cluster: Path) -> None
     assert changed(bring_up(cluster, SUBNETS)) == [0, 0]
 
 
+@pytest.mark.long
 def test_move_to_a_network_without_gateway_removes_the_old_gateway(cluster: Path) -> None:
     (cluster / "n2/etc/hccn.conf").write_text("address_0=10.79.0.10\nnetmask_0=255.255.0.0\n" + LEFTOVER)
     set_state(cluster / "n2", "0.ip=10.79.0.10", "0.netmask=255.255.0.0", "0.gateway=10.99.0.1")
@@ -277,6 +279,7 @@ def test_undeclared_duplicate_address(tmp_path: Path) -> None:
         ("address_conflict", {"kind": "npu", "name": "n1 NPU 0, n2 NPU 1"}, [{"host": "n1", "device": 0}, {"host": "n2", "device": 1}])]
 
 
+@pytest.mark.long
 def test_machine_that_is_listed_twice(tmp_path: Path) -> None:
     cluster = addressed(tmp_path, *HOSTS)
     inventory = (cluster / "hosts").read_text().splitlines(True)

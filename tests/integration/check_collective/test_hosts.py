@@ -88,6 +88,7 @@ def without_keys(hosts: Lab) -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("without_keys")
+@pytest.mark.long
 def test_temporary_key_for_one_run(hosts: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The first run is killed. The next one removes the remaining key of the first and measures groups with a new key."""
     before = authorized(hosts)

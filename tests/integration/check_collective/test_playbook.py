@@ -98,6 +98,7 @@ def test_options_and_default_sizes_of_nccl_tests(cluster: Path) -> None:
     assert argv_of(record) == ["-b", "8K", "-e", "16K", "-f", "2", "-g", "1", "-d", "half", "-o", "max", "-r", "1", "-n", "2", "-w", "1", "-c", "0"]
 
 
+@pytest.mark.long
 def test_option_that_the_operation_does_not_have_is_refused(cluster: Path) -> None:
     records, output = collectives(cluster, code=2, check_collective_operation="all_gather", check_collective_reduction="max")
     assert records == []
@@ -107,6 +108,7 @@ def test_option_that_the_operation_does_not_have_is_refused(cluster: Path) -> No
     assert "all_reduce: failed. value of data_type must be one of: int8, int16, int32, fp16, fp32" in output
 
 
+@pytest.mark.long
 def test_acceptance_measures_four_operations(cluster: Path) -> None:
     records, output = collectives(cluster, check_collective_profile="acceptance")
     assert [(record["operation"], record["status"]) for record in records] == [

@@ -52,6 +52,7 @@ def test_host_whose_only_partner_has_no_link_is_not_measured(make: Callable[...,
     assert [cluster.calls(name) for name in cluster.ports] == [[], []]
 
 
+@pytest.mark.long
 def test_slow_and_busy_npus_do_not_fail_a_job_that_fails_on_failed(make: Callable[..., Cluster], tmp_path: Path) -> None:
     """With the default hccn_fail_on, a slow NPU fails the job: see test_confirmation.py."""
     cluster = make(4, 2)
@@ -64,6 +65,7 @@ def test_slow_and_busy_npus_do_not_fail_a_job_that_fails_on_failed(make: Callabl
         "unknown n3 NPU 1: it is at work, pid 4711 -> When the job has ended: ansible-playbook hccn.cluster.check_fabric"]
 
 
+@pytest.mark.long
 def test_host_that_is_unreachable_from_the_start(make: Callable[..., Cluster], tmp_path: Path) -> None:
     screen, report = check(make(4, 1), tmp_path, lost="n3", code=UNREACHABLE)
     headline, lost = screen

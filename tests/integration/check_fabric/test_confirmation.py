@@ -42,6 +42,7 @@ def caught_between(cluster: Cluster) -> tuple[int, str, tuple[str, str]]:
     raise AssertionError("no seed of the first hundred has a host between two others")
 
 
+@pytest.mark.long
 def test_confirmation_run_clears_a_good_host_between_two_slow_ones(cluster: Cluster, tmp_path: Path) -> None:
     seed, caught, bad = caught_between(cluster)
     for name in bad:

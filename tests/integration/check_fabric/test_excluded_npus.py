@@ -32,6 +32,7 @@ def output(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> str:
     return play(cluster, tmp_path_factory.mktemp("play"), code=FAILED)
 
 
+@pytest.mark.long
 def test_npus_without_a_link_are_excluded(output: str) -> None:
     for name in ("n2 NPU 1", "n3 NPU 0", "n3 NPU 1"):
         assert f"Left out: {name}: its link is down" in output

@@ -176,6 +176,7 @@ def test_host_that_is_frozen_from_the_start(make: Callable[..., Cluster], tmp_pa
     assert found.left == []
 
 
+@pytest.mark.long
 def test_host_that_freezes_during_bring_up(make: Callable[..., Cluster], tmp_path: Path) -> None:
     cluster = make(3)
     with ssh_host(tmp_path / "ssh", cluster, "n2") as (connection, freeze):

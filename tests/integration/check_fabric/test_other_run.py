@@ -170,6 +170,7 @@ def test_retest_during_a_check_drains_no_host(cluster: Cluster, tmp_path: Path, 
     assert verdicts(first.output()) == dict.fromkeys(cluster.ports, "good")
 
 
+@pytest.mark.long
 def test_foreign_listener_on_the_control_port(cluster: Cluster, tmp_path: Path) -> None:
     """Any user of a host can listen on this port; this must not take the host out of service."""
     user = "nobody" if os.getuid() == 0 else pwd.getpwuid(os.getuid()).pw_name

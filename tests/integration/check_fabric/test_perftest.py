@@ -8,6 +8,8 @@ import re
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.lib.playbook import run_playbook
 from tests.lib.ports import free_port
 from tests.lib.project import SIMULATOR
@@ -104,6 +106,7 @@ def test_port_that_is_down(tmp_path: Path) -> None:
     assert (calls(tmp_path, "n1"), calls(tmp_path, "n2")) == ([], [])
 
 
+@pytest.mark.long
 def test_card_that_a_process_uses_is_not_measured(tmp_path: Path) -> None:
     hosts_with(tmp_path, {"mlx5_0": INFINIBAND})
     open_card(tmp_path / "n2", 4711, "python3")
@@ -117,6 +120,7 @@ def test_card_that_a_process_uses_is_not_measured(tmp_path: Path) -> None:
     assert measured(tmp_path)[1]["status"] == "ok"
 
 
+@pytest.mark.long
 def test_all_options_of_a_roce_port(tmp_path: Path) -> None:
     hosts_with(tmp_path, {"mlx5_0": {1: {"link_layer": "Ethernet", "rate": "100", "address": "10.0.0.9"}, 2: {
         "link_layer": "Ethernet", "rate": "100", "address": "{address}"}}})

@@ -99,6 +99,7 @@ def test_resumed_check_measures_the_pairs_of_a_repaired_host(make: Callable[...,
     assert {name: len(calls) for name, calls in tests.items()} == {"n1": 1, "n2": 1, "n3": 1, "n4": 3}
 
 
+@pytest.mark.long
 def test_refused_resume_is_no_verdict_on_hosts(make: Callable[..., Cluster], tmp_path: Path) -> None:
     cluster = make(2, 1)
     play(cluster, folder(tmp_path, "first"))

@@ -79,6 +79,7 @@ def test_switches_through_nginx(tmp_path: Path, nodes: Path, authority: Authorit
         assert site.clusterd.paths() == [SWITCH, RESULT, RESULT]
 
 
+@pytest.mark.long
 def test_missing_certificate_is_named_and_nothing_is_sent(tmp_path: Path, nodes: Path, authority: Authority, unknown_authority: Authority) -> None:
     with served(nodes, "v26.0.1") as site, Nginx(tmp_path / "nginx", site.clusterd.port, authority=authority) as nginx:
         code, output = site.nic_switch(hccn_clusterd={"server": nginx.address, "ca_cert": str(authority.ca)}, nic_switch_confirm=True)
@@ -121,6 +122,7 @@ def test_second_operator_is_refused(nodes: Path) -> None:
         lock.unlink()
 
 
+@pytest.mark.long
 def test_lock_of_an_ended_run_is_replaced(nodes: Path) -> None:
     with served(nodes, "v26.0.1") as site:
         lock = nodes / f"{STATE}.lock"

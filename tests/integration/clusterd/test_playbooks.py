@@ -153,6 +153,7 @@ def test_taskd_that_is_off_in_a_pod_refuses_the_job(site: Site) -> None:
     assert site.clusterd.calls == []
 
 
+@pytest.mark.long
 def test_jobs_on_other_products_are_refused(tmp_path: Path, no_proxy: None) -> None:
     """A failed switch can end the job, so ClusterD is not asked."""
     with served(cluster(tmp_path, {"node-1": "A3", "node-2": "A2"})) as site:

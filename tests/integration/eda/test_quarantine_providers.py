@@ -47,6 +47,7 @@ def play(folder: Path, inventory: str, *arguments: str, code: int = 0, **variabl
     return " ".join(unfolded(done.stdout).split())
 
 
+@pytest.mark.long
 def test_slurm_node_is_drained_and_resumed(tmp_path: Path) -> None:
     for name, text in (("scontrol", SCONTROL), ("sinfo", SINFO)):
         path = tmp_path / "bin" / name

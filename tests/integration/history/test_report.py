@@ -7,6 +7,8 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from .disks import disk, fill
 from .plays import files, play
 
@@ -81,6 +83,7 @@ def test_another_run_is_not_reported_if_this_one_has_no_history(tmp_path: Path) 
     assert not (tmp_path / "page.html").exists()
 
 
+@pytest.mark.long
 def test_report_of_an_earlier_run(tmp_path: Path) -> None:
     """By default the newest run with results of the folder, which comes from the option or else from the environment."""
     play(tmp_path, MEASURE, hosts=f"{ODD_NAME},", env={"HCCN_RUN_ID": "first"})

@@ -34,8 +34,8 @@ def lab() -> Iterator[Lab]:
 def test_a_host_without_the_tool_is_not_measured(lab: Lab, tmp_path: Path) -> None:
     play = check(lab, tmp_path, **WITH_IPERF3)
     assert play.end() == 2, play.output
-    assert f"\nLeft out: node1 NPU 0: {MISSING}\n" in play.output
-    assert f"failed node1 NPUs 0-1: {MISSING} -> ansible-playbook hccn.cluster.perf_tools -e hccn_hosts=node1\n" in play.output
+    assert f"\nLeft out: node1 port 0: {MISSING}\n" in play.output
+    assert f"failed node1 ports 0-1: {MISSING} -> ansible-playbook hccn.cluster.perf_tools -e hccn_hosts=node1\n" in play.output
     found = verdicts(play)
     assert found["node1"] == ("not_measured", f"NPU 0, 1 were left out: {MISSING}")
     assert {name: verdict for name, (verdict, _message) in found.items() if name != "node1"} == {"node2": "good", "node3": "good"}
