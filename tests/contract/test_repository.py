@@ -15,8 +15,8 @@ import yaml
 from ansible_collections.hccn.cluster.plugins.plugin_utils._trust.sent_options import ROLE_PREFIXES
 from tests.lib.project import COLLECTION, REGISTER, ROOT, SIMULATOR
 
-JOBS = ["adopt", "bring_up", "check_collective", "check_fabric", "check_fabric_pods", "check_reachability", "compare", "container_mapping", "datadist_ready",
-        "nic_switch", "perf_tools", "quarantine", "rank_table", "report", "restore", "retest", "site", "switch_upgrade", "tls", "validate"]
+JOBS = ["adopt", "bring_up", "check_collective", "check_fabric", "check_fabric_pods", "check_reachability", "compare", "conclude_slices", "container_mapping",
+        "datadist_ready", "nic_switch", "perf_tools", "quarantine", "rank_table", "report", "restore", "retest", "site", "switch_upgrade", "tls", "validate"]
 STAGES = ("bring_up", "check_collective", "check_fabric", "check_fabric_pods", "check_reachability", "rank_table")
 PARTS = ["begin", "conclude", *(f"plays/{stage}" for stage in STAGES)]
 """Playbooks that the collection's playbooks import. AWX lists each file that contains plays."""

@@ -79,6 +79,6 @@ def test_a_lost_host_does_not_stop_pairs_of_others(cluster: Cluster, tmp_path: P
     output = play(cluster, tmp_path, "retest", lost="n4", code=UNREACHABLE, retest_pairs=[["n1", "n4"], lost, ["n1", "n6"]])
     assert "Not measured: n1 and n4: n4 cannot be measured" in output
     assert "Not measured: n4 NPU 0 and n5 NPU 0: n4 NPU 0 cannot be measured" in output
-    assert "pairs: 1 pairs of NPUs over 5 hosts in 1 rounds" in output
+    assert "pairs: 1 pair of NPUs over 5 hosts in 1 round," in output
     assert {name: state for name, state in verdicts(output).items() if state != "unreachable"} == {
         "n1": "good", "n2": "not_measured", "n3": "not_measured", "n5": "not_measured", "n6": "good"}

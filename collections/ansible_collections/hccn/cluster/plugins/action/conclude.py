@@ -4,13 +4,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
-
 
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import InputError
 from ansible_collections.hccn.cluster.plugins.plugin_utils._connection.controller import ControllerAction
 from ansible_collections.hccn.cluster.plugins.plugin_utils._findings import conclusion, run, screen
-from ansible_collections.hccn.cluster.plugins.plugin_utils._history import location, since_last_run
+from ansible_collections.hccn.cluster.plugins.plugin_utils._history import location, since_last_run, slices
 from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.endpoint_words import of_ports
 from ansible_collections.hccn.cluster.plugins.plugin_utils._rank_table.host_vars import HostVars
 from ansible_collections.hccn.cluster.plugins.plugin_utils._trust import guard
@@ -18,6 +18,8 @@ from ansible_collections.hccn.cluster.plugins.plugin_utils._trust import guard
 ARGUMENTS = {
     "hosts": {"type": "list", "elements": "str", "required": True},
     "fail_on": {"type": "str", "choices": list(conclusion.FAILING_RESULTS), "default": conclusion.FAIL_ON},
+    "slices_of": {"type": "str"},
+    "within_minutes": {"type": "float", "default": 360},
 }
 
 
@@ -28,6 +30,8 @@ class ActionModule(ControllerAction):
     def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
         result = super().run(tmp, task_vars)
         _validation, options = self.validate_argument_spec(ARGUMENTS)
+        if options["slices_of"]:
+            return {**result, "changed": False, **_of_slices(options)}
         variables = HostVars((task_vars or {})["hostvars"])
 
         def registered(host: str, name: str) -> Any:
@@ -41,3 +45,10 @@ class ActionModule(ControllerAction):
         made = conclusion.conclude(options["hosts"], found.classes, found.findings, options["fail_on"], found.ports)
         lines = screen.lines(made) if found.has_npus else list(map(of_ports, screen.lines(made)))
         return {**result, "changed": False, **made.as_dict(), "lines": lines, "measurements": made.as_records()}
+
+
+def _of_slices(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the conclusion over the runs of a playbook that each concluded a part of the hosts."""
+    found = slices.of(location.folder(None), options["slices_of"], options["hosts"], slices.oldest_of(options["within_minutes"]))
+    made = conclusion.conclude(options["hosts"], found.classes, found.findings, options["fail_on"])
+    return {**made.as_dict(), "runs": found.runs, "lines": screen.lines(made), "measurements": made.as_records()}

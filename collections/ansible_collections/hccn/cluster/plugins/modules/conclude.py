@@ -37,6 +37,18 @@ options:
     type: str
     choices: [never, failed, slow, any]
     default: slow
+  slices_of:
+    description:
+      - Name of a playbook, such as V(bring_up), that ran as several jobs, each on a part of the hosts. The conclusion is then made from their runs in the
+        history instead of the results of this run.
+      - For each host, the newest run that concluded it counts. A host without one is not measured. Values that must be equal or unique are compared between
+        all hosts.
+    type: str
+  within_minutes:
+    description:
+      - With O(slices_of), how old a run may be.
+    type: float
+    default: 360
 seealso:
   - module: hccn.cluster.validate_job
   - module: hccn.cluster.report
@@ -57,6 +69,11 @@ EXAMPLES = r"""
 """
 
 RETURN = r"""
+runs:
+  description: With O(slices_of), the ids of the runs that were concluded, the newest first.
+  returned: with slices_of
+  type: list
+  elements: str
 result:
   description: The worst class of all findings and hosts. One of V(good), V(not_measured), V(busy), V(degraded), V(slow), V(failed).
   returned: always

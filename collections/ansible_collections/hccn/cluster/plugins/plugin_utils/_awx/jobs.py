@@ -28,6 +28,7 @@ JOBS: Sequence[Mapping[str, Any]] = (
     {"name": "report", "role": "report", "text": "Write the report of a run"},
     {"name": "compare", "role": "compare", "text": "Compare two runs"},
     {"name": "restore", "role": "restore", "asks": ["hccn_hosts"], "text": "Restore the state before the last change"},
+    {"name": "conclude_slices", "asks": ["hccn_hosts", "hccn_fail_on"], "text": "Judge the slices of bring_up as one run"},
     {"name": "adopt", "role": "adopt", "asks": ["hccn_hosts"],
      "text": "Write the settings of configured hosts into a folder that outlives the job (adopt_inventory)"},
     {"name": "retest", "asks": ["hccn_hosts"], "text": "Measure pairs of hosts again: retest_pairs as an extra variable, or the event of a rulebook"},
@@ -59,16 +60,20 @@ WORKFLOW = "from bare hosts to a proven fabric"
 WORKFLOW_TEXT = "bring_up, rank_table, check_fabric, check_collective, report"
 
 
-def nodes(pages: bool) -> list[dict[str, Any]]:
+def nodes(pages: bool, sliced: bool = False) -> list[dict[str, Any]]:
     """Return the nodes of the workflow: ``identifier``, ``job``, and the next nodes.
 
     With ``pages``, a node after each check writes its page. After a check with findings it runs and fails, so that the page is written and the workflow is red.
+    ``sliced``: bring_up is cut into slices, and the node after it judges them as one run.
     """
     after_fabric = {"always_nodes": ["fabric_page"]} if pages else {"success_nodes": ["check_collective"]}
     after_collective = {"always_nodes": ["report"]} if pages else {}
     state = "present" if pages else "absent"
+    after_bring_up = {"always_nodes": ["conclude_bring_up"]} if sliced else {"success_nodes": ["rank_table"]}
     return [
-        {"identifier": "bring_up", "job": "bring_up", "success_nodes": ["rank_table"]},
+        {"identifier": "bring_up", "job": "bring_up", **after_bring_up},
+        {"identifier": "conclude_bring_up", "job": "conclude_slices", "success_nodes": ["rank_table"],
+         "state": "present" if sliced else "absent"},
         {"identifier": "rank_table", "job": "rank_table", "success_nodes": ["check_fabric"]},
         {"identifier": "check_fabric", "job": "check_fabric", **after_fabric},
         {"identifier": "fabric_page", "job": "report", "extra_data": {"report_fail_on": "failed", "report_after": "check_fabric"},

@@ -64,6 +64,8 @@ def objects(settings: Settings, made_surveys: Mapping[str, Mapping[str, Any]]) -
     if names.pages and not names.credentials_known:
         raise InputError("awx_history_path attaches a credential to every job template, and AWX would lose the credentials that are attached by hand: name "
                          "them in awx_credentials, or [] if there are none. Nothing was changed")
+    if settings["bring_up_slices"] > 1 and not names.pages:
+        raise InputError("awx_bring_up_slices needs awx_history_path, since the slices are judged as one run from the history. Nothing was changed")
     found = {
         "controller_labels": [{"name": label, "organization": names.organization} for label in settings.get("labels", [])],
         "controller_execution_environments": list(_environment(settings, names)),
@@ -157,8 +159,8 @@ def _template(settings: Settings, names: _Names, job: Mapping[str, Any], survey:
         "extra_vars": {**kept, **(questions.conversions(survey) if survey else {})},
         "survey_enabled": survey is not None, "survey_spec": survey or {}, "ask_variables_on_launch": True, "ask_job_type_on_launch": True,
         "ask_diff_mode_on_launch": True, "ask_limit_on_launch": False,
-        # The pairs of hosts must not be cut into slices, nor measured twice at a time.
-        "allow_simultaneous": False, "job_slice_count": 1,
+        # The pairs of hosts must not be cut into slices, nor measured twice at a time. AWX still runs the slices of one job at the same time.
+        "allow_simultaneous": False, "job_slice_count": settings["bring_up_slices"] if job["name"] == "bring_up" else 1,
         **({"credentials": names.credentials} if names.credentials_known else {}),
         **({"notification_templates_error": names.notifications} if names.notifications else {}),
         **_given(settings, labels="labels", instance_groups="instance_groups"),
@@ -166,8 +168,9 @@ def _template(settings: Settings, names: _Names, job: Mapping[str, Any], survey:
 
 
 def _workflow(settings: Settings, names: _Names) -> dict[str, Any]:
+    planned = jobs.nodes(names.pages, settings["bring_up_slices"] > 1)
     nodes = [{"identifier": node["identifier"], "unified_job_template": names.of(node["job"]), "lookup_organization": names.organization,
-              **{key: value for key, value in node.items() if key not in ("identifier", "job")}} for node in jobs.nodes(names.pages)]
+              **{key: value for key, value in node.items() if key not in ("identifier", "job")}} for node in planned]
     return {"name": names.workflow, "organization": names.organization, "description": jobs.WORKFLOW_TEXT, "inventory": names.of("hosts"),
             "allow_simultaneous": False, **({"notification_templates_error": names.notifications} if names.notifications else {}),
             **_given(settings, labels="labels"), NODES: nodes}

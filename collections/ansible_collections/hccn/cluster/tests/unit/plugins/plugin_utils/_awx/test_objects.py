@@ -9,7 +9,7 @@ from ansible_collections.hccn.cluster.plugins.plugin_utils._awx import data_file
 LEAST = {
     "prefix": "hccn", "organization": "Default", "project_url": "https://git.example/hccn.git", "project_branch": "main", "playbooks": "playbooks",
     "inventory_path": "inventories/site/hosts", "nightly_at": "02:00", "weekly_at": "03:00", "weekly_day": "SU", "timezone": "UTC", "schedules_enabled": True,
-    "update_secrets": False, "notification_type": "webhook"}
+    "update_secrets": False, "notification_type": "webhook", "bring_up_slices": 1}
 """The settings that have a default or are required."""
 
 SURVEY = {"name": "tls", "description": "", "spec": [{"variable": "tls_state"}, {"variable": "survey_tls_devices"}]}
@@ -53,6 +53,16 @@ def test_what_a_job_keeps_is_written_to_the_volume_of_the_history():
         "switch_upgrade_state_file": "/srv/h/switch_upgrade.json", "adopt_inventory": "/srv/h/adopted"}
 
 
+def test_slices_of_bring_up_are_judged_as_one_run():
+    settings = {"credentials": [], "history_path": "/h", "bring_up_slices": 4}
+    assert [one(settings, "controller_templates", f"hccn {job}")["job_slice_count"] for job in ("bring_up", "check_fabric")] == [4, 1]
+    nodes = {node["identifier"]: node for node in one(settings, "controller_workflows", "hccn from bare hosts to a proven fabric")["simplified_workflow_nodes"]}
+    assert (nodes["bring_up"]["always_nodes"], nodes["conclude_bring_up"]["success_nodes"]) == (["conclude_bring_up"], ["rank_table"])
+    assert (nodes["conclude_bring_up"]["unified_job_template"], nodes["conclude_bring_up"]["state"]) == ("hccn conclude_slices", "present")
+    with pytest.raises(InputError, match="^awx_bring_up_slices needs awx_history_path"):
+        objects.objects({**LEAST, "bring_up_slices": 4}, {})
+
+
 def test_lists_of_the_administrator_are_sent_only_if_given():
     template = one({}, "controller_templates", "hccn tls")
     assert {"labels", "instance_groups", "notification_templates_error"} & set(template) == set()
@@ -84,9 +94,9 @@ def test_nodes_are_created_from_the_last_one_to_the_first():
     called = [(module, options.get("identifier") or options["name"]) for module, options in objects.calls(objects.objects(LEAST, {}))]
     assert called[:3] == [("project", "hccn project"), ("inventory", "hccn hosts"), ("inventory_source", "hccn hosts")]
     workflow = called.index(("workflow_job_template", "hccn from bare hosts to a proven fabric"))
-    nodes = ["report", "check_collective", "fabric_page", "check_fabric", "rank_table", "bring_up"]
-    assert [name for _module, name in called[workflow + 1:workflow + 7]] == nodes
-    assert [name for _module, name in called[workflow + 7:]] == ["hccn nightly quick check", "hccn weekly full check"]
+    nodes = ["report", "check_collective", "fabric_page", "check_fabric", "rank_table", "conclude_bring_up", "bring_up"]
+    assert [name for _module, name in called[workflow + 1:workflow + 8]] == nodes
+    assert [name for _module, name in called[workflow + 8:]] == ["hccn nightly quick check", "hccn weekly full check"]
 
 
 def test_removal_names_everything_but_labels_and_roles():
