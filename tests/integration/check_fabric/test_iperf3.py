@@ -66,6 +66,7 @@ def play(cluster: Cluster, folder: Path, **extra: Any) -> dict[str, dict[str, An
     return {name: json.loads((Path(cluster.root(name)) / "results.json").read_text()) for name in cluster.ports}
 
 
+@pytest.mark.long
 def test_role_with_iperf3_and_resume(make: Callable[..., Cluster], tmp_path: Path) -> None:
     cluster = make(3, 1)
     first = play(cluster, tmp_path)

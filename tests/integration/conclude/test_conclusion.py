@@ -102,6 +102,7 @@ def test_output_of_a_good_run_is_short(good: Ended) -> None:
     assert "npu1: good." not in good.output
 
 
+@pytest.mark.long
 def test_slow_npu_fails_check_fabric(site: Site, good: Ended, state: list[tuple[str, str]]) -> None:
     state.append(("npu3", "1.rate_mbit=200"))
     set_state(site.root("npu3"), "1.rate_mbit=30")

@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.integration.rank_table.plays import device, keep, node, once, play
 
 CHECK = "hccn.cluster.rank_table_check"
@@ -22,6 +24,7 @@ PREFILL_DECODE = {"prefill_device_list": [{"server_id": "192.0.2.11", "device_id
 NODES = {"node-1": node(device(0, "192.168.101.1")), "node-2": node(device(0, "192.168.102.9"))}
 
 
+@pytest.mark.long
 def test_content_path_and_failures(tmp_path: Path) -> None:
     path = tmp_path / "hccl.json"
     path.write_text(json.dumps(IGNORED))
