@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ...module_utils._core.words import some
 from .._findings import consistency, reading
+from .._findings.causes import MOST_HOSTS
 from .._findings.finding import Finding, finding, of_host
 from . import reader
 from .format import HistoryError
@@ -58,8 +58,8 @@ def of(folder: Path, playbook: str, hosts: Sequence[str], oldest: datetime.datet
     found.findings += consistency.over_hosts(found.answers, playbook)
     if found.missing:
         found.findings.append(finding(
-            "not_measured", of_host(*found.missing), f"no run of {playbook} since {oldest:%Y-%m-%d %H:%M} UTC concluded them: {some(found.missing)}",
-            found.missing, stage=playbook, next_step=f"ansible-playbook hccn.cluster.{playbook} -e hccn_hosts=HOSTS"))
+            "not_measured", of_host(*found.missing), f"no run of {playbook} since {oldest:%Y-%m-%d %H:%M} UTC concluded it", found.missing, stage=playbook,
+            next_step=f"ansible-playbook hccn.cluster.{playbook} -e hccn_hosts={','.join(found.missing) if len(found.missing) <= MOST_HOSTS else 'HOSTS'}"))
         found.classes.update(dict.fromkeys(found.missing, "not_measured"))
     return found
 

@@ -15,7 +15,7 @@ class Concludes(ActionModule):
     """The action without Ansible."""
 
     def __init__(self, **options):
-        self._options = {"fail_on": "slow", **options}
+        self._options = {"fail_on": "slow", "slices_of": None, "within_minutes": 360.0, **options}
         self._task = SimpleNamespace(check_mode=False)
 
     def validate_argument_spec(self, *_arguments, **_more):
@@ -45,3 +45,19 @@ def test_fail_on_never_does_not_fail():
 
 def test_a_host_outside_the_inventory_has_no_results():
     assert Concludes(hosts=["gone"]).run(task_vars={"hostvars": {}})["counts"] == {"good": 1}
+
+
+def test_slices_are_concluded_from_the_history_only(monkeypatch, tmp_path):
+    monkeypatch.setenv("HCCN_RESULTS_DIR", str(tmp_path))
+    found = Concludes(hosts=["npu3"], slices_of="bring_up").run(task_vars={"hostvars": {"npu3": {"bring_up_devices": DOWN}}})
+    assert (found["result"], found["runs"], found["hosts"]) == ("not_measured", [], {"not_measured": ["npu3"]})
+    assert found["lines"][1].startswith("unknown npu3: no run of bring_up since ")
+    assert found["lines"][1].endswith(" UTC concluded it -> ansible-playbook hccn.cluster.bring_up -e hccn_hosts=npu3")
+
+
+def test_a_check_with_a_tool_of_the_hosts_speaks_of_ports():
+    component = {"kind": "npu", "name": "gpu1 NPU 0", "class": "slow", "message": "gpu1: NPU 0 is slow", "hosts": ["gpu1"],
+                 "devices": [{"host": "gpu1", "device": 0}]}
+    slow = {"verdicts": [{"host": "gpu1", "class": "slow", "message": "NPU 0 is slow"}], "components": [component]}
+    found = Concludes(hosts=["gpu1"]).run(task_vars={"hostvars": {"gpu1": {"check_fabric_verdict": slow, "check_fabric_tools": {"tools": []}}}})
+    assert found["lines"] == ["Result: slow. 1 host: 1 slow.", "slow gpu1 port 0: it is slow -> On gpu1: ip -s link"]

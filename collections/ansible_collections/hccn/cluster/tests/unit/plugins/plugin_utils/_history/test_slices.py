@@ -74,7 +74,7 @@ def test_hosts_without_a_run_are_not_measured(tmp_path: Path) -> None:
     run(tmp_path, "20261031T100000Z", [device("n4")], ["n4"])
     (tmp_path / "2026/11/20/20261120T100300Z-odd.jsonl").write_text('"conclusion"\n')
     assert found(tmp_path) == (["r1000"], {"not_measured": ["n2", "n3", "n4"], "good": ["n1"]}, [
-        "not_measured n2, n3, n4: no run of bring_up since 2026-11-01 00:00 UTC concluded them: n2, n3, n4"])
+        "not_measured n2, n3, n4: no run of bring_up since 2026-11-01 00:00 UTC concluded it"])
 
 
 def test_a_damaged_conclusion_counts_for_no_host(tmp_path: Path) -> None:
