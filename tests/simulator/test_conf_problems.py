@@ -7,7 +7,7 @@ import json
 import tempfile
 from pathlib import Path
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import InputError
@@ -99,6 +99,7 @@ def declared(text: str, device: int, key: str, value: str) -> str:
 
 @settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(files, st.lists(st.one_of(declarations, calls), max_size=4))
+@example("IPv6address_0=fd00::10\narp_0=\n", [])
 def test_errors_are_found_exactly_when_a_boot_fails(text: str, operations: list) -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

@@ -207,9 +207,9 @@ def recover_rules(tool: Tool) -> None:
 
 
 def recover_arp(tool: Tool) -> None:
-    """Only the first line is sent."""
+    """Only the first line is sent, and none if its value is empty."""
     value = tool.conf.read(tool.key("arp"))
-    if value is not None and not tool.conf.has(tool.key("udhcpc_enable")):
+    if value and not tool.conf.has(tool.key("udhcpc_enable")):
         if not values.arp(value):
             raise Refused("parameters")
         tool.device.call("arp", change=True)
