@@ -18,6 +18,7 @@ from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import H
 
 from tests.integration.clusterd.api import TOKEN, Api
 from tests.integration.clusterd.certificates import Authority
+from tests.simulator.clusterd_sim.gate import pass_on
 
 PODS = [{"metadata": {"name": f"p{number}", "namespace": "train" if number < 5 else "other", "labels": {"odd": str(number % 2)}}} for number in range(7)]
 
@@ -130,19 +131,12 @@ class Proxy:
         if self._status.startswith("200"):
             host, port = lines[0].split()[1].split(":")
             with socket.create_connection((host, int(port)), 5) as server, client:
-                threading.Thread(target=_copy, args=(server, client), daemon=True).start()
-                _copy(client, server)
+                threading.Thread(target=pass_on, args=(server, client), daemon=True).start()
+                pass_on(client, server)
         client.close()
 
     def close(self) -> None:
         self._server.close()
-
-
-def _copy(source: socket.socket, target: socket.socket) -> None:
-    with contextlib.suppress(OSError):
-        while data := source.recv(65536):
-            target.sendall(data)
-        target.shutdown(socket.SHUT_WR)
 
 
 def test_proxy_of_the_kubeconfig(secure: Api, authority: Authority) -> None:

@@ -67,9 +67,9 @@ class Gate:
     def _pass(self, client: socket.socket, address: str) -> None:
         with client, socket.create_connection(("127.0.0.1", self._behind)) as server:
             self._sockets |= {client, server}
-            back = threading.Thread(target=_copy, args=(server, client, self._flowing), daemon=True)
+            back = threading.Thread(target=pass_on, args=(server, client, self._flowing), daemon=True)
             back.start()
-            _copy(client, server)
+            pass_on(client, server)
             back.join()
             self._sockets -= {client, server}
         with self._changed:
@@ -77,7 +77,8 @@ class Gate:
             self._changed.notify_all()
 
 
-def _copy(source: socket.socket, target: socket.socket, flowing: threading.Event | None = None) -> None:
+def pass_on(source: socket.socket, target: socket.socket, flowing: threading.Event | None = None) -> None:
+    """Pass on what a socket receives until it ends, then close both. While ``flowing`` is cleared, it is lost."""
     try:
         while data := source.recv(65536):
             if flowing is None or flowing.is_set():

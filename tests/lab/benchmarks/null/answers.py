@@ -58,17 +58,17 @@ def write(folder: Path, count: int) -> None:
               "file": {"changed": False}, "nothing": {"changed": False}}
     for module, answer in shared.items():
         (folder / f"{module}.json").write_text(json.dumps({key: value for key, value in answer.items() if key not in ("ansible_facts", "invocation")}))
-    measured, pinged = _measured(count), _pinged(count)
+    of_host, pinged = measured(make_plan(hosts(count), "quick", compact=True)), _pinged(count)
     for number, name in enumerate(names(count)):
         (folder / name).mkdir()
         for kind, answer in probed.items():
             own = json.dumps({**answer, "machine": f"{number:016x}"}).replace(NETWORK, network(number)).replace(SERIAL, f"SIM{number}X")
             (folder / name / f"{kind}.json").write_text(own)
-        (folder / name / "rdma_perf_info.json").write_text(json.dumps(_over(measured[name], count)))
+        (folder / name / "rdma_perf_info.json").write_text(json.dumps(_over(of_host[name], count)))
         (folder / name / "device_ping.json").write_text(json.dumps({"changed": False, "commands": [], "measurements": pinged[name]}))
 
 
-def _hosts(count: int) -> list[dict[str, Any]]:
+def hosts(count: int) -> list[dict[str, Any]]:
     """Return the hosts as the filters for plans take them."""
     return [{"host": name, "control_address": name, "control_port": 1,
              "devices": [{"id": device, "address": f"{network(number)}1{device}"} for device in range(DEVICES)]} for number, name in enumerate(names(count))]
@@ -79,13 +79,13 @@ def _pinged(count: int) -> Mapping[str, list[dict[str, Any]]]:
     return {host: [record("ping", f"r/ping/{one['device']}/{one['address']}", source={"device": one["device"]}, started_at=utc(), duration_s=0.1,
                           target={"address": one["address"], "host": one["host"], "device": one["target_device"]},
                           samples=[{"sent": 3, "received": 3, "loss_percent": 0.0, "latency_us": {"min": 34.0, "avg": 48.0, "max": 70.0}}])
-                   for one in targets] for host, targets in ping_plan(_hosts(count))["targets"].items()}
+                   for one in targets] for host, targets in ping_plan(hosts(count))["targets"].items()}
 
 
-def _measured(count: int) -> Mapping[str, list[dict[str, Any]]]:
-    """Return the records of the plan quick by host, the initiator of each record."""
-    found: dict[str, list[dict[str, Any]]] = {name: [] for name in names(count)}
-    for pairs in rounds_of(make_plan(_hosts(count), "quick", compact=True)):
+def measured(plan: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]:
+    """Return the records of a plan by host, the initiator of each record."""
+    found: dict[str, list[dict[str, Any]]] = {name: [] for name in plan["hosts"]}
+    for pairs in rounds_of(plan):
         for pair in pairs:
             source, target = pair["source"], pair["target"]
             command = ["hccn_tool", "-i", str(source["device"]), "-roce_test", "ib_send_bw", "-s", "65536", "-n", "5000", "address", target["address"]]

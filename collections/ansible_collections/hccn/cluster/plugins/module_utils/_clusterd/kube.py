@@ -84,12 +84,13 @@ class Api:
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise InputError("the server in the kubeconfig is not an http or https URL: %r" % self._access.server)
         self._parts = parts
+        self._proxy = urlsplit(self._access.proxy)
         self.namespace = self._access.namespace or "default"
 
     def _connection(self, until: float) -> http.client.HTTPConnection:
         host, timeout = self._parts.hostname or "", max(0.001, until - time.monotonic())
         if self._access.context is not None:
-            proxy, port = urlsplit(self._access.proxy), self._parts.port or 443
+            proxy, port = self._proxy, self._parts.port or 443
             first = (proxy.hostname, proxy.port or 80) if proxy.hostname else (host, port)
             connection: http.client.HTTPConnection = http.client.HTTPSConnection(first[0], first[1], timeout=timeout, context=self._access.context)
             if proxy.hostname:
@@ -114,7 +115,7 @@ class Api:
             with connection.getresponse() as answer:
                 body = self._body(answer, path, room)
         except (OSError, http.client.HTTPException) as error:
-            proxy = urlsplit(self._access.proxy).hostname
+            proxy = self._proxy.hostname
             through = " through the proxy %s" % proxy if proxy else ""
             raise HccnError("kubernetes_unreachable", "the Kubernetes API at %s does not answer%s: %s" % (self._access.server, through, _why(error)),
                             "check kubeconfig, context and proxy" if proxy else "check kubeconfig and context") from error

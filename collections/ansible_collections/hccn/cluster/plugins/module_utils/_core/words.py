@@ -27,6 +27,11 @@ def some(names: Sequence[str], shown: int = SHOWN, count: Optional[int] = None) 
     return ", ".join(names[:shown]) + (" and %d more" % more if more > 0 else "")
 
 
+def counted(number: int, name: str) -> str:
+    """Return ``1 host`` or ``2 hosts``."""
+    return "%d %s%s" % (number, name, "" if number == 1 else "s")
+
+
 def ranges(numbers: Iterable[int]) -> str:
     """Return numbers in ascending order, with consecutive numbers as ranges: ``0-3, 7``."""
     runs: List[List[int]] = []

@@ -21,17 +21,13 @@ from .unstarted_runs import NOT_MEASURED
 
 _FABRIC, _COLLECTIVE = "/verdict/fabric/", "/verdict/collective/"
 """Parts of the ids of verdicts that are not about a host. Those of a collective say nothing about the fabric."""
-_STAMP = "%Y%m%dT%H%M%SZ"
 _SHOWN = 5
 _UNMEASURED = frozenset({BUSY, NOT_MEASURED})
 
 
 def of(folder: Path, hosts: Sequence[str], oldest: datetime.datetime) -> dict[str, Any]:
     """Return ``{clean, message, hosts, run_id, judged_at}`` of the newest check that measured one of these hosts. Unreadable files are skipped."""
-    limit = oldest.strftime(_STAMP)
-    for entry in reader.runs(folder):
-        if entry.started < limit:
-            break
+    for entry in reader.since(folder, oldest):
         try:
             run = reader.read(entry)
         except HistoryError:

@@ -10,7 +10,7 @@ from statistics import median
 from typing import Any
 
 from ...module_utils._core.samples import MICROSECONDS
-from ...module_utils._core.words import some
+from ...module_utils._core.words import counted, some
 from .classification import BUSY, FAILED, SLOW, Classification
 from .component import FABRIC, NODE, NPU, ON_HOST, PAIR, PROBABLE, SOURCE, TARGET, Component
 from .measurement_table import INFERRED_CODES
@@ -27,7 +27,7 @@ def sentence(component: Component, classified: Classification) -> str:
     """Return a sentence about a bad component. It does not name the host of the component, since it is part of the verdict on the host."""
     if component.kind == FABRIC:
         hosts = {classified.table.npus[npu].host for npu in component.npus}
-        return _with_note(f"{component.name}, {_counted(len(component.npus), 'NPU')} of {_counted(len(hosts), 'host')}, {_IS[component.state]}", component)
+        return _with_note(f"{component.name}, {counted(len(component.npus), 'NPU')} of {counted(len(hosts), 'host')}, {_IS[component.state]}", component)
     if component.kind in ON_HOST:
         start = f"{_subject(component, classified)}{_direction(component)}"
         return _with_note(f"{start} {_partners(component, classified)}{_drop(component, classified)}{_error(component, classified)}", component)
@@ -65,10 +65,6 @@ def _subject(component: Component, classified: Classification) -> str:
     if component.kind == NPU:
         return f"NPU {devices[0]} {_IS[component.state]}"
     return f"{'all ' if component.kind == NODE else ''}{len(devices)} NPUs {_ARE[component.state]}"
-
-
-def _counted(number: int, name: str) -> str:
-    return f"{number} {name}{'' if number == 1 else 's'}"
 
 
 def _direction(component: Component) -> str:

@@ -148,10 +148,14 @@ def next_step_on_ports(cause: str, hosts: Sequence[str]) -> str:
     return _step(_ON_PORTS.get(cause, ""), hosts, ())
 
 
+def as_pattern(hosts: Sequence[str]) -> str:
+    """Return the hosts as a command names them."""
+    return ",".join(hosts) if 0 < len(hosts) <= MOST_HOSTS else "HOSTS"
+
+
 def _step(text: str, hosts: Sequence[str], devices: Iterable[int]) -> str:
     ids = sorted(set(devices))
-    named = ",".join(hosts) if 0 < len(hosts) <= MOST_HOSTS else "HOSTS"
-    values = {"{host}": named, "{devices}": ",".join(map(str, ids)) or "N", "{device}": str(ids[0]) if ids else "N"}
+    values = {"{host}": as_pattern(hosts), "{devices}": ",".join(map(str, ids)) or "N", "{device}": str(ids[0]) if ids else "N"}
     # Host names are inserted last, so that a name never acts as a placeholder.
     for key in ("{devices}", "{device}", "{host}"):
         text = text.replace(key, values[key])

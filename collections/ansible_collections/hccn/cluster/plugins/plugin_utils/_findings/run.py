@@ -58,19 +58,22 @@ class RunFindings:
 
 def of_run(hosts: Sequence[str], registered: Registered, check_mode: bool = False) -> RunFindings:
     """Return the findings of all stages over ``hosts``; in check mode, those of the predicted devices."""
-    run = RunFindings(has_npus=not _answers(hosts, "check_fabric_tools", registered) or any(_answers(hosts, name, registered) for _stage, name in DEVICES))
+    run, has_devices = RunFindings(), False
     lost = {host: finding for host in hosts for finding in [_unreachable(host, registered)] if finding is not None}
     lost.update((host, finding) for host, finding in _silent(hosts, registered) if host not in lost)
     run.findings += lost.values()
     run.findings += _failures(hosts, registered)
     for stage, name in DEVICES:
         results = _answers(hosts, name, registered)
+        has_devices = has_devices or bool(results)
         if check_mode:
             results = {host: predicted(result, [registered(host, change) for change in CHANGES]) for host, result in results.items()}
         for host, result in results.items():
             run.findings += [one for one in devices.of_devices(host, result, stage) if one.cause != "failed_task" or not _failed_in(host, stage, registered)]
         run.findings += consistency.over_hosts(results, stage)
-    run.findings += consistency.over_rdma_hosts(_answers(hosts, "check_fabric_tools", registered), "check_fabric")
+    tools = _answers(hosts, "check_fabric_tools", registered)
+    run.has_npus = has_devices or not tools
+    run.findings += consistency.over_rdma_hosts(tools, "check_fabric")
     _add_ports(run, hosts, registered)
     run.findings += tls.of_tls(hosts, registered)
     _add_fabric(run, hosts, registered)

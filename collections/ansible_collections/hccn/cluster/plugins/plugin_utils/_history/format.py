@@ -41,6 +41,8 @@ PAGE_FORMATS = {"html": "html", "md": "md", "json": "json", "prom": "prom", "jso
 """The formats of the action report, with the suffix of the default file name."""
 
 _RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+STAMP = "%Y%m%dT%H%M%SZ"
+"""The start time in the name of a file, in UTC. It sorts by time."""
 _FILE_NAME = re.compile(r"(\d{8}T\d{6}Z)-(.+?)\.jsonl(\.part|\.gz)?")
 _SCHEMA = re.compile(r"(.+/\d+)(?:\.\d+)*")
 

@@ -5,8 +5,10 @@
 
 from __future__ import annotations
 
+import datetime
 import gzip
 import io
+import itertools
 import zlib
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,7 +17,7 @@ from collections.abc import Callable, Iterator
 
 from ...module_utils._core.words import natural
 from . import files, shape
-from .format import GZIP, RECORD_SCHEMA, SCHEMA, HistoryError, final_path, major, split_name
+from .format import GZIP, RECORD_SCHEMA, SCHEMA, STAMP, HistoryError, final_path, major, split_name
 
 
 @dataclass(frozen=True)
@@ -68,6 +70,12 @@ def runs(folder: Path) -> Iterator[RunFile]:
         for month in _newest(year, "[0-9][0-9]"):
             for day in _newest(month, "[0-9][0-9]"):
                 yield from _runs_of_day(day)
+
+
+def since(folder: Path, oldest: datetime.datetime) -> Iterator[RunFile]:
+    """Yield the runs that started at this time of UTC or later, newest first."""
+    limit = oldest.strftime(STAMP)
+    return itertools.takewhile(lambda entry: entry.started >= limit, runs(folder))
 
 
 def _runs_of_day(day: Path) -> Iterator[RunFile]:

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from . import files, logs
-from .format import GZIP, PAGE_FORMATS, page_path
+from .format import GZIP, PAGE_FORMATS, STAMP, page_path
 from .reader import RunFile, run_file
 
 AT_ONCE = 64
@@ -81,7 +81,7 @@ def _runs(folder: Path) -> list[RunFile]:
 
 
 def _older(runs: list[RunFile], now: datetime.datetime, days: int) -> Iterator[RunFile]:
-    limit = (now - datetime.timedelta(days=days)).strftime("%Y%m%dT%H%M%SZ")
+    limit = (now - datetime.timedelta(days=days)).strftime(STAMP)
     return itertools.takewhile(lambda entry: entry.started < limit, runs)
 
 

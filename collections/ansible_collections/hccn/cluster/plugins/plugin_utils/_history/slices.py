@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from .._findings import consistency, reading
-from .._findings.causes import MOST_HOSTS
+from .._findings.causes import as_pattern
 from .._findings.finding import Finding, finding, of_host
 from . import reader
 from .format import HistoryError
@@ -26,7 +26,6 @@ COMPARED = frozenset({option.cause for option in consistency.OPTIONS} | {"addres
 KEPT_CLASSES = ("unreachable", "slow", "busy", "not_measured")
 """Classes of hosts that a finding does not always explain."""
 
-_STAMP = "%Y%m%dT%H%M%SZ"
 _CONCLUDED = b'"conclusion"'
 
 
@@ -59,16 +58,15 @@ def of(folder: Path, playbook: str, hosts: Sequence[str], oldest: datetime.datet
     if found.missing:
         found.findings.append(finding(
             "not_measured", of_host(*found.missing), f"no run of {playbook} since {oldest:%Y-%m-%d %H:%M} UTC concluded it", found.missing, stage=playbook,
-            next_step=f"ansible-playbook hccn.cluster.{playbook} -e hccn_hosts={','.join(found.missing) if len(found.missing) <= MOST_HOSTS else 'HOSTS'}"))
+            next_step=f"ansible-playbook hccn.cluster.{playbook} -e hccn_hosts={as_pattern(found.missing)}"))
         found.classes.update(dict.fromkeys(found.missing, "not_measured"))
     return found
 
 
 def _runs(folder: Path, playbook: str, found: Slices, oldest: datetime.datetime) -> Iterator[tuple[list[dict[str, Any]], set[str]]]:
     """Yield the records of each run and the hosts for which it counts, newest first, until each host has one."""
-    limit = oldest.strftime(_STAMP)
-    for entry in reader.runs(folder):
-        if entry.started < limit or not found.missing:
+    for entry in reader.since(folder, oldest):
+        if not found.missing:
             return
         try:
             run = reader.read_if(entry, lambda content: _CONCLUDED in content)

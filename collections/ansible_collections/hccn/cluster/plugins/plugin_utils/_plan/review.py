@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from math import ceil
 from typing import Any
 
+from ...module_utils._core.words import counted
+
 ONCE, TASKS, TASK_S = 20, 8, 1.0
 """Tasks of a check that run once and on each host, without those that measure, and an estimate of the time of one over ssh."""
 
@@ -67,13 +69,9 @@ def _seconds(summary: Mapping[str, Any]) -> float:
 def _cost(name: str, summary: Mapping[str, Any], settings: Settings) -> str:
     measuring = _seconds(summary)
     whole = measuring + TASK_S * (ONCE + TASKS * ceil(summary["hosts"] / max(1, _number(settings.forks))))
-    return (f"{name}: {_counted(summary['pairs'], 'pair')} of NPUs over {_counted(summary['hosts'], 'host')} in {_counted(summary['rounds'], 'round')}, "
+    return (f"{name}: {counted(summary['pairs'], 'pair')} of NPUs over {counted(summary['hosts'], 'host')} in {counted(summary['rounds'], 'round')}, "
             f"{round(100 * summary['coverage'], 1)} % of all pairs, {settings.operation} {settings.measure}, {settings.size} bytes, "
             f"about {_time(measuring)} of measuring, {_time(whole)} in all without a confirmation run")
-
-
-def _counted(number: int, name: str) -> str:
-    return f"{number} {name}{'' if number == 1 else 's'}"
 
 
 def _time(seconds: float) -> str:

@@ -218,23 +218,19 @@ def _axis(context: RunContext, everything: list[PairResult], endpoints: set[Endp
     measured = ordered({endpoint.host for endpoint in endpoints}, context)
     crossing = any(result.source.device != result.target.device for result in everything)
     if len(measured) > 1 and not (crossing and len(endpoints) <= MOST_ENDPOINTS):
-        group = grouped(ordered({*measured, *others}, context))
-        names = list(dict.fromkeys(group.values()))
-        place = {name: number for number, name in enumerate(names)}
-        return names, {endpoint: place[group[endpoint.host]] for endpoint in endpoints}
+        groups = grouped(ordered({*measured, *others}, context))
+        place = {host: number for number, hosts in enumerate(groups.values()) for host in hosts}
+        return list(groups), {endpoint: place[endpoint.host] for endpoint in endpoints}
     rank = {host: number for number, host in enumerate(measured)}
     order = sorted(endpoints, key=lambda one: (rank[one.host], natural(str(one))))
     return [*map(str, order), *unique(set(others) - rank.keys())], {endpoint: number for number, endpoint in enumerate(order)}
 
 
-def grouped(names: Sequence[str]) -> dict[str, str]:
-    """Return the row of each name: itself, or, of more than MOST_ROWS names, a group of neighbours with the name ``first to last``."""
+def grouped(names: Sequence[str]) -> dict[str, Sequence[str]]:
+    """Return the members of each row: one name, or, of more than MOST_ROWS names, a group of neighbours, called ``first to last``."""
     size = 1 if len(names) <= MOST_ROWS else math.ceil(len(names) / (MOST_ROWS // 2))
-    found: dict[str, str] = {}
-    for start in range(0, len(names), size):
-        group = names[start:start + size]
-        found.update(dict.fromkeys(group, group[0] if len(group) == 1 else f"{group[0]} to {group[-1]}"))
-    return found
+    groups = [names[start:start + size] for start in range(0, len(names), size)]
+    return {group[0] if len(group) == 1 else f"{group[0]} to {group[-1]}": group for group in groups}
 
 
 def _device(result: PairResult) -> int:
@@ -252,20 +248,17 @@ def _rails(measured: PairResults, unit: str, endpoints: set[Endpoint], expected:
              for end, results in by_endpoint(measured.results, suspects).items()}
     failed = {end for result in measured.without_value if result.state == FAILED_STATE
               for end, other in ((result.source, result.target), (result.target, result.source)) if end in suspects or other not in suspects}
-    group = grouped(hosts)
-    members: dict[str, list[str]] = {}
-    for host in hosts:
-        members.setdefault(group[host], []).append(host)
+    groups = grouped(hosts)
     worst = max if unit == MICROSECONDS else min
     values: list[list[float | None]] = []
     states = []
     for device in devices:
-        ends = [[Endpoint(host, device) for host in of_group] for of_group in members.values()]
+        ends = [[Endpoint(host, device) for host in of_group] for of_group in groups.values()]
         known = [[found[one] for one in of_group if one in found] for of_group in ends]
         values.append([worst(some) if some else None for some in known])
         states.append(bytes(0 if some else png.FAILED if not failed.isdisjoint(of_group) else png.NOT_MEASURED for some, of_group in zip(known, ends)))
     names = [f"NPU {device}" if isinstance(device, int) else str(device) for device in devices]
-    return Map("rails", names, list(members), values, states, expected, unit)
+    return Map("rails", names, list(groups), values, states, expected, unit)
 
 
 def typical(values: list[float], unit: str) -> float:
@@ -278,9 +271,9 @@ def _leaves(measured: PairResults, unit: str, expected: Expected) -> Map | None:
     all_names = sorted(set(measured.context.leaves.values()), key=natural)
     if len(all_names) < 2:
         return None
-    group = grouped(all_names)
-    names = list(dict.fromkeys(group.values()))
-    leaves = {endpoint: group[leaf] for endpoint, leaf in measured.context.leaves.items()}
+    groups = grouped(all_names)
+    names, row_of = list(groups), {leaf: row for row, leaves_of in groups.items() for leaf in leaves_of}
+    leaves = {endpoint: row_of[leaf] for endpoint, leaf in measured.context.leaves.items()}
     found: dict[tuple[str, str], list[float]] = {}
     failed = set()
     for result in [*measured.results, *measured.without_value]:
