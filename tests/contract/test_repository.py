@@ -20,7 +20,7 @@ JOBS = ["adopt", "bring_up", "check_collective", "check_fabric", "check_fabric_p
 STAGES = ("bring_up", "check_collective", "check_fabric", "check_fabric_pods", "check_reachability", "rank_table")
 PARTS = ["begin", "conclude", *(f"plays/{stage}" for stage in STAGES)]
 """Playbooks that the collection's playbooks import. AWX lists each file that contains plays."""
-DEVICES_GROUP = ["device_info", "device_network", "device_ping", "device_tls", "hccn_conf", "rdma_perf"]
+DEVICES_GROUP = ["device_info", "device_network", "device_ping", "device_state", "device_tls", "hccn_conf", "rdma_perf"]
 
 SMOKE = re.compile(r"@pytest\.mark\.smoke\(([^)]*)\)")
 

@@ -40,9 +40,8 @@ SECURITY, NULL = ROOT / "tests/contract/security", ROOT / "tests/lab/benchmarks/
 
 ANSWERS: Mapping[str, list[str]] = {
     "check_fabric": ["device_info-address-counters-link-link_changes-optical-processes-speed", "rdma_perf", "rdma_perf_info"],
-    "bring_up": ["device_info-nothing",
-                 "device_info-address-counters-dscp_to_tc-gateway-health-link-link_changes-lldp-mtu-netdetect-network_version-optical-pfc-speed-tls-versions",
-                 "hccn_conf", "device_tls"],
+    "bring_up": ["device_state-nothing",
+                 "device_state-address-counters-dscp_to_tc-gateway-health-link-link_changes-lldp-mtu-netdetect-network_version-optical-pfc-speed-tls-versions"],
     "rank_table": ["device_info-address-super_pod", "stat"],
 }
 """The answers that each playbook gets from a host."""

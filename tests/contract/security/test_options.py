@@ -61,6 +61,8 @@ def bases(site: Path) -> dict[str, list[dict[str, Any]]]:
         "device_network": [{**device, "config": [{"id": 0, "address": "10.9.0.5", "netmask": "255.255.255.0", "gateway": "10.9.0.1", "netdetect": "10.9.0.1",
                                                   "roce_port": "4791", "dscp_to_tc": {"24": 1}}]}],
         "device_ping": [{**device, "targets": [{"device": 0, "address": "10.9.0.6"}], "count": 1}],
+        "device_state": [{**device, "settings": {"send_arp_status": "1"}, "config": [{"id": 0, "settings": {"mtu": "4200"}}], "tls_state": "enabled",
+                          "network": [{"id": 0, "address": "10.9.0.5", "netmask": "255.255.255.0"}]}],
         "device_tls": [{**device, "state": "enabled"}, {**device, "state": "disabled"}],
         "elastic_agent_info": [{"paths": [str(site / "root")]}],
         "gpu_info": [{"nvidia_smi": str(site / "bin/nvidia-smi")}],

@@ -105,8 +105,8 @@ def test_host_without_tools_does_not_stop_the_others(tmp_path: Path) -> None:
     assert (done.code, done.recap) == (2, {**JOB_FAILED, "n3": (0, 0)}), done.output
     assert done.screen == [
         "Result: failed. 3 hosts: 2 failed, 1 good.",
-        f"failed n2: Verify hccn.conf and complete its declared keys: {cluster}/n2/etc/hccn.conf has 1 problem(s) left, the first: line 1, netmask_0 is joined "
-        "to the value of address_0 on one line -> Read the message of the task above",
+        f"failed n2: Set and verify hccn.conf and the addresses, and read the NPUs: {cluster}/n2/etc/hccn.conf has 1 problem(s) left, the first: line 1, "
+        "netmask_0 is joined to the value of address_0 on one line -> Read the message of the task above",
         "failed n3: no NPU on this host: npu-smi is missing and /dev contains no davinci device (check that the driver is installed) -> On n3: npu-smi info -m"]
     assert "undefined" not in done.output
 
@@ -311,9 +311,8 @@ def test_tls_error_of_all_npus_is_reported_once(tmp_path: Path) -> None:
     done = ended(cluster, {"bring_up_tls_state": "enabled"})
     assert (done.code, done.recap) == (2, JOB_FAILED), done.output
     assert done.screen == ["Result: failed. 2 hosts: 1 failed, 1 good.",
-                           "failed n2: Probe whether every host can change: 2 of 2 devices failed: NPUs 0-1: tls: No certificate found, please set certs "
-                           "firstly! (set one: hccn_tool -i N -tls -s path FOLDER pri KEY.pem pub CERTIFICATE.pem ca1 CA1.pem ca2 CA2.pem)"
-                           " -> Read the message of the task above"]
+                           "failed n2 NPUs 0-1: tls: No certificate found, please set certs firstly!"
+                           " -> On n2: hccn_tool -i 0 -tls -s path FOLDER pri KEY.pem pub CERTIFICATE.pem ca1 CA1.pem ca2 CA2.pem"]
     assert ["tls_enable_0=1\n" in conf(cluster, name) for name in HOSTS] == [False, False]
 
 

@@ -181,7 +181,7 @@ def test_host_that_freezes_during_bring_up(make: Callable[..., Cluster], tmp_pat
     cluster = make(3)
     with ssh_host(tmp_path / "ssh", cluster, "n2") as (connection, freeze):
         running = Play(tmp_path, cluster, "n2", connection, "bring_up", hccn_fail_on="never")
-        until(lambda: running.printed("Verify hccn.conf and complete its declared keys"))
+        until(lambda: running.printed("Set and verify hccn.conf and the addresses, and read the NPUs"))
         freeze()
         found = running.ended()
     assert found.exit == 4, found.output

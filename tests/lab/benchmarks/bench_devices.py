@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.hccn.cluster.plugins.module_utils._device import info, read
+from ansible_collections.hccn.cluster.plugins.module_utils._device import device_session, info, read
 from tests.lib.hosts import node, tools, write_inventory
 from tests.lib.playbook import ANSIBLE_PLAYBOOK, ansible_environment
 
@@ -56,7 +56,7 @@ def wall(params: dict[str, object], repeat: int = 3) -> float:
     times = []
     for _ in range(repeat):
         start = time.perf_counter()
-        result = info.gather(params, False)
+        result = info.gather(device_session.start(params), params, False)
         times.append(time.perf_counter() - start)
         assert "failed" not in result
     return min(times)
@@ -73,7 +73,7 @@ def test_time_of_sixteen_devices(tmp_path: Path, capsys: pytest.CaptureFixture[s
 
 def test_tool_calls(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     params = host(tmp_path, 16)
-    info.gather(params, False)
+    info.gather(device_session.start(params), params, False)
     calls = (tmp_path / "calls").read_text().count("\n")
     with capsys.disabled():
         print(f"device_info, 5 topics, 16 devices: {calls} calls (bound 80 + 2)")

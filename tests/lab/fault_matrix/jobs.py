@@ -210,7 +210,7 @@ def _collective(lab: Lab) -> Callable[[Play], bool]:
 
 
 JOBS = {job.playbook: job for job in (
-    Job("bring_up", "TASK [hccn.cluster.bring_up : Read all NPUs]", on_hosts(called("-ip", "-s"), BRING_UP), other=CHECK_RUNS),
+    Job("bring_up", "TASK [hccn.cluster.tls : Set the TLS flag of all NPUs to ", on_hosts(called("-ip", "-s"), BRING_UP), other=CHECK_RUNS),
     Job("tls", "TASK [hccn.cluster.tls : Show the TLS flag of the host]", on_hosts(called("-tls", "-s"), {"tls_state": "enabled"}),
         other=CHECK_RUNS),
     Job("rank_table", "TASK [hccn.cluster.rank_table : Show the rank table path]",

@@ -17,10 +17,14 @@ from tests.lib.hosts import node, tools
 from tests.lib.module import call_module
 
 DEVICES = 8
-TOPICS: list[list[str]] = [[], ["address", "link"], ["address", "super_pod"], ["address", "link", "processes", "speed", "optical", "counters", "link_changes"],
-                          ["address", "gateway", "netdetect", "tls", "link", "health", "mtu", "speed", "versions", "network_version", "dscp_to_tc", "pfc",
-                           "lldp", "optical", "counters", "link_changes"]]
-"""The topics that the playbooks read from the devices."""
+TOPICS: list[list[str]] = [["address", "link"], ["address", "super_pod"], ["address", "link", "processes", "speed", "optical", "counters", "link_changes"]]
+"""The topics that the playbooks read from the devices with device_info."""
+STATES: list[dict[str, Any]] = [
+    {"gather": [], "tls_state": "disabled"},
+    {"settings": {}, "config": [], "keep_previous": True,
+     "gather": ["address", "gateway", "netdetect", "tls", "link", "health", "mtu", "speed", "versions", "network_version", "dscp_to_tc", "pfc", "lldp",
+                "optical", "counters", "link_changes"]}]
+"""The options with which bring_up calls device_state."""
 NETWORK, SERIAL = "10.78.1.", "SIMREAL"
 """Prefixes of addresses and serial numbers of the simulated node."""
 
@@ -50,9 +54,10 @@ def write(folder: Path, count: int) -> None:
     """Write the answers below ``folder``: module.json for all hosts, HOST/module.json for one host."""
     real = node(folder / "real", "--address-template", f"{NETWORK}1{{device}}", "--netmask", "255.0.0.0", "--conf-from-state", devices=DEVICES)
     options = tools(real)
-    probed = {answer_name(topics): call_module("device_info", {**options, "fail_on": "none", "gather": topics}) for topics in TOPICS}
     tls = call_module("device_tls", {**options, "state": "disabled"})
-    shared = {"device_tls": {**tls, "changed": False}, "hccn_conf": call_module("hccn_conf", {**options, "path": options["hccn_conf"], "keep_previous": True}),
+    probed = {answer_name("device_info", topics): call_module("device_info", {**options, "fail_on": "none", "gather": topics}) for topics in TOPICS}
+    probed.update((answer_name("device_state", state["gather"]), call_module("device_state", {**options, **state})) for state in STATES)
+    shared = {"device_tls": {**tls, "changed": False},
               "rdma_perf": {"changed": False, "run_id": "r", "state": "running", "progress": {}, "measurements": []},
               "stat": {"changed": False, "stat": {"exists": False}}, "copy": {"changed": True, "dest": "/etc/hccl.json", "mode": "0640", "owner": "root"},
               "file": {"changed": False}, "nothing": {"changed": False}}

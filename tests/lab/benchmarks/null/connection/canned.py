@@ -27,9 +27,9 @@ GATHER = re.compile(rb'"gather": (\[[^\]]*\])')
 STAT = re.compile(rb"ansible\.(?:legacy|builtin|modules)\.(stat|copy|slurp|file)")
 
 
-def answer_name(topics: list[str] | None) -> str:
-    """Return the name of the answer of device_info for these topics."""
-    return "-".join(["device_info", *([] if topics is None else sorted(topics) or ["nothing"])])
+def answer_name(module: str, topics: list[str] | None) -> str:
+    """Return the name of the answer of a module that reads these topics."""
+    return "-".join([module, *([] if topics is None else sorted(topics) or ["nothing"])])
 
 
 class Connection(ConnectionBase):
@@ -45,7 +45,7 @@ class Connection(ConnectionBase):
             found = MODULE.search(in_data)
             name = found.group(1).decode() if found else self._plain(in_data)
             topics = GATHER.search(in_data)
-            return 0, self._answer(answer_name(json.loads(topics.group(1))) if topics else name), b""
+            return 0, self._answer(answer_name(name, json.loads(topics.group(1)) if topics else None)), b""
         folder = FOLDER.search(cmd)
         if folder:
             return 0, f"{folder.group(1)}=/root/.ansible/tmp/{folder.group(1)}\n".encode(), b""

@@ -41,7 +41,8 @@ class ActionModule(ControllerAction):
         found = run.of_run(options["hosts"], registered, bool(self._task.check_mode))
         this_run = location.this_run()
         if this_run is not None and not self._task.check_mode:
-            found.findings += since_last_run.changes(options["hosts"], registered, run.DEVICES, run.CHANGES, location.folder(None), this_run)
+            found.findings += since_last_run.changes(
+                options["hosts"], registered, run.DEVICES, lambda host: run.changes_of(host, registered), location.folder(None), this_run)
         made = conclusion.conclude(options["hosts"], found.classes, found.findings, options["fail_on"], found.ports)
         lines = screen.lines(made) if found.has_npus else list(map(of_ports, screen.lines(made)))
         return {**result, "changed": False, **made.as_dict(), "lines": lines, "measurements": made.as_records()}

@@ -76,3 +76,25 @@ options:
     type: bool
     default: false
 """
+
+    # For members that read the devices.
+    GATHER = r"""
+options:
+  gather:
+    description:
+      - Topics to read. Each topic except V(tls) and V(address) is the return key of the same name in RV(hccn.cluster.device_info#module:devices).
+      - V(counters) are the packet counters of C(-stat -g), V(link_changes) is the history of the link, V(lldp) is the information that the switch sends.
+      - The tool of the 950 reports V(health), V(counters), V(link_changes) and V(speed) for each port, see
+        RV(hccn.cluster.device_info#module:devices[].ports). Of the other topics of C(hccn_tool) only V(link) is read, the rest is listed in
+        RV(hccn.cluster.device_info#module:devices[].unread).
+    type: list
+    elements: str
+    choices: [address, gateway, netdetect, tls, link, health, lldp, optical, counters, link_changes, mac, mtu, speed, vnic, processes, versions, super_pod,
+      network_version, dscp_to_tc, pfc]
+    default: [address, gateway, netdetect, tls, link, health]
+  cann_home:
+    description:
+      - Folder of the CANN toolkit, whose version is read with the topic V(versions).
+      - By default C(/usr/local/Ascend/cann), else C(/usr/local/Ascend/ascend-toolkit/latest).
+    type: path
+"""

@@ -35,6 +35,11 @@ options:
     type: list
     elements: str
     required: true
+  register_name:
+    description:
+      - The variable with the result of M(hccn.cluster.device_tls) before any change, or with a result of M(hccn.cluster.device_state) that contains it.
+    type: str
+    default: tls_dry_run
 seealso:
   - module: hccn.cluster.device_tls
   - plugin: hccn.cluster.tls_outcome
@@ -53,6 +58,7 @@ _value:
   description:
     - A dictionary. C(all_probed) is V(true) if no host was lost before it was probed. C(changing) has the hosts of the batch whose state would change.
     - C(authorities) has the distinct lists of CA certificates of the NPUs. C(failed) has the hosts that were lost or do not have the requested state.
+    - C(settled) is V(true) if all hosts of the batch have the requested state, so that nothing has to be set.
   type: dict
 """
 
@@ -66,9 +72,10 @@ from ansible_collections.hccn.cluster.plugins.plugin_utils._trust import guard
 
 
 @guard.reads_hosts
-def tls_rollout(hosts: Sequence[str], hostvars: Mapping[str, Mapping[str, Any]], active: Sequence[str], batch: Sequence[str]) -> dict[str, Any]:
+def tls_rollout(hosts: Sequence[str], hostvars: Mapping[str, Mapping[str, Any]], active: Sequence[str], batch: Sequence[str],
+                register_name: str = logic.PROBED) -> dict[str, Any]:
     """See DOCUMENTATION."""
-    return dataclasses.asdict(logic.rollout(hosts, active, batch, HostVars(hostvars).of))
+    return dataclasses.asdict(logic.rollout(hosts, active, batch, HostVars(hostvars).of, register_name))
 
 
 class FilterModule:

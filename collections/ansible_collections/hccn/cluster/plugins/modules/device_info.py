@@ -20,26 +20,11 @@ description:
 extends_documentation_fragment:
   - hccn.cluster._devices
   - hccn.cluster._devices.conf
+  - hccn.cluster._devices.gather
   - hccn.cluster._attributes
   - hccn.cluster._attributes.info
   - hccn.cluster._attributes.devices_group
 options:
-  gather:
-    description:
-      - Topics to read. Each topic except V(tls) and V(address) is the return key of the same name in RV(devices).
-      - V(counters) are the packet counters of C(-stat -g), V(link_changes) is the history of the link, V(lldp) is the information that the switch sends.
-      - The tool of the 950 reports V(health), V(counters), V(link_changes) and V(speed) for each port, see RV(devices[].ports). Of the other topics of
-        C(hccn_tool) only V(link) is read, the rest is listed in RV(devices[].unread).
-    type: list
-    elements: str
-    choices: [address, gateway, netdetect, tls, link, health, lldp, optical, counters, link_changes, mac, mtu, speed, vnic, processes, versions, super_pod,
-      network_version, dscp_to_tc, pfc]
-    default: [address, gateway, netdetect, tls, link, health]
-  cann_home:
-    description:
-      - Folder of the CANN toolkit, whose version is read with the topic V(versions).
-      - By default C(/usr/local/Ascend/cann), else C(/usr/local/Ascend/ascend-toolkit/latest).
-    type: path
   fail_on:
     description:
       - When the module fails. All devices are tried first, and the results of all devices are returned in any case.
@@ -295,7 +280,7 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import HccnError
 from ansible_collections.hccn.cluster.plugins.module_utils._core.guard import Guard
-from ansible_collections.hccn.cluster.plugins.module_utils._device import info, read, device_session
+from ansible_collections.hccn.cluster.plugins.module_utils._device import device_session, info, read
 
 
 def main() -> None:
@@ -303,7 +288,7 @@ def main() -> None:
     module = AnsibleModule(argument_spec=device_session.options(None, gather=gather, cann_home={"type": "path"}), supports_check_mode=True)
     try:
         with Guard(written=module.params["hccn_conf"]):
-            result = info.gather(module.params, module.check_mode)
+            result = info.gather(device_session.start(module.params), module.params, module.check_mode)
     except HccnError as error:
         module.fail_json(msg=error.sentence(), error=error.as_dict(), devices=[])
     module.exit_json(changed=False, **result)

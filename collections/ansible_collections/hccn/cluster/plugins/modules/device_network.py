@@ -209,24 +209,16 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import HccnError
 from ansible_collections.hccn.cluster.plugins.module_utils._core.guard import Guard
-from ansible_collections.hccn.cluster.plugins.module_utils._device import network, device_session
-
-
-def entry_spec() -> dict:
-    spec = {name: {"type": "str"} for name in (
-        "address", "netmask", "gateway", "netdetect", "ipv6_address", "ipv6_gateway", "ipv6_netdetect", "roce_port")}
-    spec.update({name: {"type": "int"} for name in ("mtu", "ipv6_prefix", "shaping")})
-    spec.update({name: {"type": "list", "elements": "int"} for name in ("pfc", "prio_tc")})
-    return dict(spec, id={"type": "int", "required": True}, dscp_to_tc={"type": "raw"})
+from ansible_collections.hccn.cluster.plugins.module_utils._device import device_session, network, network_config
 
 
 def main() -> None:
-    config = {"type": "list", "elements": "dict", "required": True, "options": entry_spec()}
+    config = {"type": "list", "elements": "dict", "required": True, "options": network_config.argument_spec()}
     spec = device_session.options("any", config=config, allow_busy=device_session.ALLOW_BUSY, keep_previous=device_session.KEEP_PREVIOUS)
     module = AnsibleModule(argument_spec=spec, supports_check_mode=True)
     try:
         with Guard(written=module.params["hccn_conf"]):
-            result = network.configure(module.params, module.check_mode)
+            result = network.configure(device_session.start(module.params), module.params, module.check_mode)
     except HccnError as error:
         module.fail_json(msg=error.sentence(), error=error.as_dict(), devices=[])
     if not module._diff:

@@ -140,7 +140,7 @@ def main() -> None:
     module = AnsibleModule(argument_spec=spec, supports_check_mode=True)
     try:
         with Guard(written=module.params["hccn_conf"]):
-            result = tls_flag.set_flag(module.params, module.check_mode)
+            result = tls_flag.set_flag(device_session.start(module.params), module.params, module.check_mode)
     except HccnError as error:
         module.fail_json(msg=error.sentence(), error=error.as_dict(), state=module.params["state"], devices=[])
     if not module._diff:

@@ -76,14 +76,16 @@ class _Seen(NamedTuple):
     found: Optional[host.Host]
 
 
-def _devices(params: Mapping[str, Any], npu_smi: NpuSmi) -> _Seen:
-    found: Optional[host.Host]
+def _probe(params: Mapping[str, Any], npu_smi: NpuSmi) -> Optional[host.Host]:
     try:
-        found = host.probe(npu_smi)
+        return host.probe(npu_smi)
     except HccnError:
         if params["settings"] and [word.strip() for word in params["devices"]] == ["all"]:
             raise
-        found = None
+        return None
+
+
+def _devices(params: Mapping[str, Any], found: Optional[host.Host]) -> _Seen:
     present = None if found is None else found.devices
     return _Seen(expand(params["devices"], present or ()), present, found)
 
@@ -124,11 +126,14 @@ def _write(params: Mapping[str, Any], edit: Callable[[str], str], backup: Callab
     return copies[0] if copies else None
 
 
-def declare(params: Mapping[str, Any], check_mode: bool, backup: Callable[[str], str]) -> Dict[str, Any]:
-    """Return the values of hccn_conf. ``backup(path)`` copies the file and returns the path of the copy. Raises HccnError."""
+def declare(params: Mapping[str, Any], check_mode: bool, backup: Callable[[str], str], known: Optional[host.Host] = None) -> Dict[str, Any]:
+    """Return the values of hccn_conf. ``backup(path)`` copies the file and returns the path of the copy. ``known``: the host, if it was probed before.
+
+    Raises HccnError.
+    """
     path = params["path"]
     npu_smi = NpuSmi(params["npu_smi"])
-    seen = _devices(params, npu_smi)
+    seen = _devices(params, known or _probe(params, npu_smi))
     wanted = declared_keys(params, seen.devices)
     session = _session(params) if params["recover"] else None
     found = _text(path, params["create"])

@@ -15,10 +15,9 @@ from .._core.words import npus
 from . import device_errors, device_session, read, read_950, software
 
 
-def gather(params: Mapping[str, Any], check_mode: bool) -> Dict[str, Any]:
+def gather(session: device_session.Session, params: Mapping[str, Any], check_mode: bool) -> Dict[str, Any]:
     """Return the values of device_info, with ``failed`` and ``msg`` by ``fail_on``. Raises HccnError if nothing could be read."""
     started = time.time()
-    session = device_session.start(params)
     if params["fail_on"] is None and os.sep in session.tool.path and not os.path.exists(session.tool.path):
         # Checked here, since a call without topics does not run hccn_tool.
         raise HccnError(device_errors.TOOL_MISSING, "%s: no such program" % session.tool.path, "install it or give its path")

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, Dict, List, Mapping, Optional, Sequence
 
 from .._core.errors import HccnError
-from . import conf, conf_file, device_session, network_config
+from . import conf, conf_file, network_config
 from .device_errors import failed, sentence
 from .device_session import Session
 from .failures import NOT_PERSISTED
@@ -247,9 +247,8 @@ class Setter:
                                     % (shown[option], shown["persistent"][option]), "query the device, and check which other process writes hccn.conf"), option)
 
 
-def configure(params: Mapping[str, Any], check_mode: bool) -> Dict[str, Any]:
+def configure(session: Session, params: Mapping[str, Any], check_mode: bool) -> Dict[str, Any]:
     """Return the values of device_network. Raises HccnError if nothing could be done."""
-    session = device_session.start(params)
     session.host.refuse_950()
     text = session.conf_text()
     wanted = network_config.wanted(params["config"], session.host.devices, text, session.path)

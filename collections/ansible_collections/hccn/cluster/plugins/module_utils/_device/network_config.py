@@ -21,6 +21,17 @@ MTU_ASKED = MTU_IPV6
 OPTIONS = ("address", "netmask", "gateway", "netdetect", "mtu", "ipv6_address", "ipv6_prefix", "ipv6_gateway", "ipv6_netdetect", "roce_port", "pfc",
            "dscp_to_tc", "prio_tc", "shaping")
 
+_TYPES: Mapping[str, Dict[str, Any]] = {
+    "id": {"type": "int", "required": True}, "mtu": {"type": "int"}, "ipv6_prefix": {"type": "int"}, "shaping": {"type": "int"},
+    "pfc": {"type": "list", "elements": "int"}, "prio_tc": {"type": "list", "elements": "int"}, "dscp_to_tc": {"type": "raw"},
+}
+
+
+def argument_spec() -> Dict[str, Any]:
+    """Return the argument spec of an entry of ``config``."""
+    return {option: dict(_TYPES.get(option, {"type": "str"})) for option in ("id",) + OPTIONS}
+
+
 Fault = Tuple[str, str]
 """An option and the message about its fault."""
 

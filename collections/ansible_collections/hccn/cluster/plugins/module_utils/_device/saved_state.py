@@ -5,8 +5,8 @@
 
 There are two files: the record, and a marker that exists while the change is unfinished. While the marker exists, further saves only add values
 that the record lacks, so that it keeps the oldest value of each option. Without the marker, the next save starts a new record. The record is
-written before the marker, so that a marker never belongs to an older record. The role bring_up, which completes the change, or the role restore,
-which reverts it, removes the marker.
+written before the marker, so that a marker never belongs to an older record. The module device_state, which completes the change, or the role
+restore, which reverts it, removes the marker.
 """
 
 from __future__ import annotations
@@ -58,6 +58,19 @@ def save(conf: str, text: Optional[str], network: Entries = (), tls: Entries = (
             _sync_folder(marker)
     except OSError as error:
         raise HccnError("not_saved", "the current settings cannot be saved in %s: %s; nothing was set" % (path, error.strerror), _HINT) from None
+
+
+def complete(conf: str) -> None:
+    """Mark the change as complete. Raises HccnError ``not_completed``."""
+    marker = marker_of(conf)
+    try:
+        os.unlink(marker)
+        _sync_folder(marker)
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise HccnError("not_completed", "%s, which marks an unfinished change, cannot be removed: %s" % (marker, error.strerror),
+                        "remove it, otherwise the next change keeps the settings that were saved before this one") from None
 
 
 _HINT = "check the file system, or set keep_previous: false (bring_up_keep_previous: false) if no restore is needed"

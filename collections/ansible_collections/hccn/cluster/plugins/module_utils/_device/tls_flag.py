@@ -161,11 +161,10 @@ def _save_previous(session: device_session.Session, changes: Sequence[Change], r
         cancel_all(changes, error)
 
 
-def set_flag(params: Mapping[str, Any], check_mode: bool) -> Dict[str, Any]:
+def set_flag(session: device_session.Session, params: Mapping[str, Any], check_mode: bool) -> Dict[str, Any]:
     """Return the values of device_tls. Raises HccnError if nothing could be done."""
     wanted = params["state"] == "enabled"
     validate_only = params["validate_only"]
-    session = device_session.start(params)
     session.host.refuse_950()
     text = first = session.conf_text()
     # A TLS query may write a key. Disabling TLS does not need the certificates that it returns.

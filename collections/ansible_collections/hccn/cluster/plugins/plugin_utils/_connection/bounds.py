@@ -64,6 +64,11 @@ def _changing(arguments: Arguments) -> float:
     return CONNECTION_S + SMI_CALLS * SMI_S + CALLS_A_DEVICE * MAX_PARALLEL * _call(arguments) + recovery
 
 
+def _bringing(arguments: Arguments) -> float:
+    """hccn.conf is verified twice, and one device after the other may be changed and asked for its TLS flag before all are read."""
+    return 3 * _changing(arguments) + _reading(arguments)
+
+
 def _pinging(arguments: Arguments) -> float:
     targets = arguments.get("targets")
     return _changing(arguments) + _call(arguments) * (len(targets) if isinstance(targets, list) else 0)
@@ -101,6 +106,7 @@ _BOUNDS: Mapping[str, Callable[[Arguments], float | None]] = {
     "device_info": _reading,
     "device_network": _changing,
     "device_ping": _pinging,
+    "device_state": _bringing,
     "device_tls": _changing,
     "hccn_conf": _changing,
     "rdma_perf": _measuring,

@@ -17,7 +17,7 @@ Registered = Callable[[str, str], Any]
 """Return what a host registered under a name, None if nothing."""
 
 RESULTS: Mapping[str, Sequence[str]] = {
-    "bring_up": ("bring_up_probe", "__bring_up_conf", "bring_up_network_result", "__bring_up_verified", "tls_dry_run", "tls_devices", "bring_up_devices"),
+    "bring_up": ("bring_up_probe", "bring_up_devices", "tls_dry_run", "tls_devices"),
     "rank_table": ("rank_table_npus", "rank_table_result"),
     "check_fabric": ("check_fabric_other_run", "check_fabric_probe", "check_fabric_tools", "check_fabric_first_start", "check_fabric_first_result",
                      "check_fabric_ports", "check_fabric_start", "check_fabric_result", "check_fabric_ports_after"),
@@ -34,8 +34,11 @@ PORTS = (("bring_up", "bring_up_devices"), ("check_fabric", "check_fabric_probe"
          ("check_fabric", "check_fabric_ports_after"))
 """Results of device_info with the state of ports, in the order in which they were read."""
 
-CHANGES = ("bring_up_network_result", "tls_devices")
-"""Results that predict the devices in check mode."""
+
+def changes_of(host: str, registered: Registered) -> list[Any]:
+    """Return what device_network and device_tls changed on a host, or would change in check mode."""
+    return [reading.mapping(registered(host, "bring_up_devices")).get("network"), registered(host, "tls_devices")]
+
 
 LAST = (("bring_up", "bring_up_devices"), ("check_fabric", "check_fabric_verdict"), ("check_reachability", "check_reachability_verdict"))
 """The variable that every host has at the end of a stage unless it was lost."""
@@ -67,7 +70,7 @@ def of_run(hosts: Sequence[str], registered: Registered, check_mode: bool = Fals
         results = _answers(hosts, name, registered)
         has_devices = has_devices or bool(results)
         if check_mode:
-            results = {host: predicted(result, [registered(host, change) for change in CHANGES]) for host, result in results.items()}
+            results = {host: predicted(result, changes_of(host, registered)) for host, result in results.items()}
         for host, result in results.items():
             run.findings += [one for one in devices.of_devices(host, result, stage) if one.cause != "failed_task" or not _failed_in(host, stage, registered)]
         run.findings += consistency.over_hosts(results, stage)
@@ -98,14 +101,12 @@ def _add_ports(run: RunFindings, hosts: Sequence[str], registered: Registered) -
 
 
 def _unreachable(host: str, registered: Registered) -> Finding | None:
-    """Return the finding if the last answer of a host is that it is unreachable."""
-    last: tuple[str, Mapping[str, Any]] | None = None
+    """Return the finding if a host did not answer in the last stage that has answers of it. An unreachable host runs no further task of its play."""
+    last: tuple[str, list[Mapping[str, Any]]] | None = None
     for stage, names in RESULTS.items():
-        for name in names:
-            result = registered(host, name)
-            if isinstance(result, Mapping) and not result.get("skipped"):
-                last = stage, result
-    return stages.of_unreachable(host, last[0], last[1].get("msg")) if last is not None and last[1].get("unreachable") else None
+        answers = [result for result in (registered(host, name) for name in names) if isinstance(result, Mapping) and not result.get("skipped")]
+        last = (stage, answers) if answers else last
+    return next((stages.of_unreachable(host, last[0], answer.get("msg")) for answer in last[1] if answer.get("unreachable")), None) if last else None
 
 
 def _silent(hosts: Sequence[str], registered: Registered) -> Iterator[tuple[str, Finding]]:

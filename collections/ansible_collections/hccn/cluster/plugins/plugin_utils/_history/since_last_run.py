@@ -26,18 +26,18 @@ _DEVICE_RECORD = b'"device"'
 Settings = dict[Endpoint, dict[str, str]]
 
 
-def changes(hosts: Iterable[str], registered: Callable[[str, str], Any], names: Iterable[tuple[str, str]], set_by: Iterable[str], folder: Path,
-            current: Path) -> list[Finding]:
+def changes(hosts: Iterable[str], registered: Callable[[str, str], Any], names: Iterable[tuple[str, str]],
+            changes_of: Callable[[str], Iterable[Any]], folder: Path, current: Path) -> list[Finding]:
     """Return a note for each host that changed, except for settings that this run itself changed.
 
-    ``registered`` returns a registered result of a host; ``names``: stages and names of results of device_info; ``set_by``: names of results of modules
-    that set options of devices. ``current``: the file of this run.
+    ``registered`` returns a registered result of a host; ``names``: stages and names of results of device_info; ``changes_of`` returns the results of
+    modules that set options of a host's devices. ``current``: the file of this run.
     """
-    wanted, setters = list(names), list(set_by)
+    wanted = list(names)
     now: dict[str, Settings] = {}
     stages: dict[str, str] = {}
     for host in hosts:
-        configured = any(reading.is_true(reading.mapping(registered(host, name)).get("changed")) for name in setters)
+        configured = any(reading.is_true(reading.mapping(one).get("changed")) for one in changes_of(host))
         for stage, name in wanted:
             records = [{**record, "source": {**reading.mapping(record.get("source")), "host": host}}
                        for record in reading.mappings(reading.mapping(registered(host, name)).get("measurements"))]

@@ -26,6 +26,7 @@ TITLES: Mapping[str, tuple[str, str]] = {
     "serial_duplicate": ("Duplicate serial number", "序列号重复"),
     "tls_differs": ("TLS differs", "TLS 设置不一致"),
     "tls_not_set": ("TLS not set", "TLS 未能设置"),
+    "no_certificate": ("No TLS certificate", "缺少 TLS 证书"),
     "mtu_differs": ("MTU differs", "MTU 不一致"),
     "speed_differs": ("Link speed differs", "链路速率不一致"),
     "driver_differs": ("Driver differs", "驱动版本不一致"),
@@ -209,7 +210,7 @@ PAIRS: tuple[tuple[str, str], ...] = (
 DOCUMENTATION = "https://github.com/hccn-cluster/hccn.cluster/blob/main/docs/"
 PAGES: Mapping[str, str] = {
     **dict.fromkeys(("slow_npu", "slow_host", "slow_fabric", "regression"), "howto/slow_link.rst"),
-    **dict.fromkeys(("tls_differs", "tls_not_set"), "howto/tls_mismatch.rst"),
+    **dict.fromkeys(("tls_differs", "tls_not_set", "no_certificate"), "howto/tls_mismatch.rst"),
     "rank_table_problem": "howto/rank_table_refused.rst",
     "collective_failed": "troubleshooting.rst",
 }

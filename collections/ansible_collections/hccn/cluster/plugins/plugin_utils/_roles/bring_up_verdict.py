@@ -68,9 +68,9 @@ def lines(hosts: Iterable[str], variables: Callable[[str], Mapping[str, Any]], d
     for host in hosts:
         own = variables(host)
         probed = reading.mapping(own.get("bring_up_devices"))
-        conf, verified = (reading.mapping(own.get(name)) for name in ("__bring_up_conf", "__bring_up_verified"))
+        conf = reading.mapping(probed.get("hccn_conf"))
         if reading.mappings(probed.get("devices")):
             managed = reading.mapping(own.get(tls_rollout.PROBED)).get("state") is not None
             tls = dataclasses.asdict(tls_rollout.of_host(host, own, tls_failed, rolls_back)) if managed else {}
-            found.append(verdict(host, probed, reading.mappings(verified.get("problems", conf.get("problems"))), differing, tls).line)
+            found.append(verdict(host, probed, reading.mappings(conf.get("problems")), differing, tls).line)
     return found

@@ -25,27 +25,39 @@ class Rollout:
     """The state of all hosts of a play.
 
     ``all_probed``: no host was lost before it was probed; ``changing``: hosts of this batch that do not have the requested state yet;
-    ``authorities``: the distinct lists of CA certificates of the NPUs; ``failed``: hosts without the requested state.
+    ``authorities``: the distinct lists of CA certificates of the NPUs; ``failed``: hosts without the requested state. ``settled``: the hosts of this batch
+    have the requested state.
     """
 
     all_probed: bool
     changing: list[str]
     authorities: list[list[str]]
     failed: list[str]
+    settled: bool
 
 
-def rollout(hosts: Sequence[str], active: Iterable[str], batch: Sequence[str], variables: Callable[[str], Mapping[str, Any]]) -> Rollout:
-    """Return the state of ``hosts``. ``active``: those that are not lost; ``batch``: the active hosts of this batch; ``variables``: those of a host."""
+def rollout(hosts: Sequence[str], active: Iterable[str], batch: Sequence[str], variables: Callable[[str], Mapping[str, Any]],
+            register_name: str = PROBED) -> Rollout:
+    """Return the state of ``hosts``. ``active``: those that are not lost; ``batch``: the active hosts of this batch; ``variables``: those of a host.
+
+    ``register_name``: the variable with the result of device_tls before any change, or with a result of device_state that contains it.
+    """
     present, here = set(active), set(batch)
     probed: set[str] = set()
     changing: set[str] = set()
+    refused: set[str] = set()
+    enables = False
     failed: list[str] = []
     authorities: dict[tuple[str, ...], None] = {}
     for host in hosts:
         own = variables(host)
-        devices = _entries(own.get(PROBED))
-        if PROBED in own:
+        dry_run = _dry_run(own, register_name)
+        devices = _entries(dry_run)
+        if register_name in own:
             probed.add(host)
+        if "msg" in dry_run or not devices:
+            refused.add(host)
+        enables = enables or dry_run.get("state") == STATES[True]
         if any(map(_is_changed, devices)):
             changing.add(host)
         authorities.update((tuple(reading.texts(device.get("authorities"))), None) for device in devices)
@@ -54,7 +66,13 @@ def rollout(hosts: Sequence[str], active: Iterable[str], batch: Sequence[str], v
         if not _is_set(own[SET]) if SET in own else lost:
             failed.append(host)
     authorities.pop((), None)
-    return Rollout(len(present) == len(hosts) and here <= probed, [host for host in batch if host in changing], list(map(list, authorities)), failed)
+    settled = not here & (changing | refused) and not (enables and len(authorities) > 1)
+    return Rollout(len(present) == len(hosts) and here <= probed, [host for host in batch if host in changing], list(map(list, authorities)), failed, settled)
+
+
+def _dry_run(own: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    found = reading.mapping(own.get(name))
+    return reading.mapping(found.get("tls", found))
 
 
 def _entries(result: Any) -> list[Mapping[str, Any]]:

@@ -73,7 +73,8 @@ def npus(tmp_path, monkeypatch):
 
 
 def look(fail_on="none", check_mode=False, gather=read.DEFAULT_TOPICS, devices=("all",)):
-    return info.gather({"devices": list(devices), "gather": list(gather), "fail_on": fail_on}, check_mode)
+    params = {"devices": list(devices), "gather": list(gather), "fail_on": fail_on}
+    return info.gather(device_session.start(params), params, check_mode)
 
 
 def test_all_topics_are_read(npus):
@@ -227,7 +228,8 @@ def test_unreadable_certificates_are_an_error(npus):
 
 
 def set_tls(state="disabled", check_mode=False, fail_on="any", allow_busy=False, validate_only=False):
-    return tls_flag.set_flag({"devices": ["all"], "state": state, "fail_on": fail_on, "allow_busy": allow_busy, "validate_only": validate_only}, check_mode)
+    params = {"devices": ["all"], "state": state, "fail_on": fail_on, "allow_busy": allow_busy, "validate_only": validate_only}
+    return tls_flag.set_flag(device_session.start(params), params, check_mode)
 
 
 def test_carriage_return_belongs_to_the_flag(npus):

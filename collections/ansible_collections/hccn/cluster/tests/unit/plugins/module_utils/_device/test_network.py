@@ -127,7 +127,8 @@ def npus(tmp_path, monkeypatch):
 
 
 def configure(*config, check_mode=False, devices=("all",), fail_on="any", allow_busy=False):
-    return network.configure({"devices": list(devices), "config": list(config), "fail_on": fail_on, "allow_busy": allow_busy}, check_mode)
+    params = {"devices": list(devices), "config": list(config), "fail_on": fail_on, "allow_busy": allow_busy}
+    return network.configure(device_session.start(params), params, check_mode)
 
 
 SAME = {"address": "10.78.1.10", "netmask": "255.255.255.0", "gateway": "10.78.1.1"}

@@ -32,4 +32,4 @@ def test_severities_that_decide_the_exit_status() -> None:
         "gid_differs", "link_flaps", "mtu_differs", "optics_out_of_range", "qos_differs", "speed_differs"]
     assert of["unknown"] == ["answer_not_understood", "busy_host", "busy_npu", "not_measured"]
     assert of["note"] == ["changed_since", "collective_skipped", "no_report", "optics_dim"]
-    assert len(of["failed"]) == 25
+    assert len(of["failed"]) == 26

@@ -30,9 +30,9 @@ def test_devices_of_each_stage_have_findings():
 
 def test_the_last_answer_decides_whether_a_host_is_lost():
     assert lines_of(of(n1={"bring_up_probe": UP, "check_fabric_probe": LOST})) == ["failed n1: Ansible did not reach it: connection refused"]
-    assert lines_of(of(n1={"bring_up_probe": LOST, "bring_up_devices": UP})) == []
-    assert lines_of(of(n1={"bring_up_probe": LOST, "bring_up_network_result": {"skipped": True}})) == [
-        "failed n1: Ansible did not reach it: connection refused"]
+    assert lines_of(of(n1={"bring_up_probe": LOST, "check_fabric_probe": UP})) == []
+    assert lines_of(of(n1={"bring_up_probe": LOST, "check_fabric_probe": {"skipped": True}})) == ["failed n1: Ansible did not reach it: connection refused"]
+    assert lines_of(of(n1={"bring_up_devices": LOST, "tls_devices": {}})) == ["failed n1: Ansible did not reach it: connection refused"]
 
 
 def test_a_host_without_the_result_that_the_others_have_was_lost():

@@ -21,7 +21,10 @@ def device(number: int = 0, host: str | None = None, **sample: Any) -> dict[str,
 
 
 def found(folder: Path, results: dict[str, Any], current: Path = Path("this.jsonl.part")) -> list[Finding]:
-    return changes(["n1", "n2", "n3"], lambda host, name: results.get(host, {}).get(name), NAMES, ["set"], folder, current)
+    def registered(host: str, name: str) -> Any:
+        return results.get(host, {}).get(name)
+
+    return changes(["n1", "n2", "n3"], registered, NAMES, lambda host: [registered(host, "set")], folder, current)
 
 
 def test_the_newest_run_that_read_a_host_counts(tmp_path: Path) -> None:

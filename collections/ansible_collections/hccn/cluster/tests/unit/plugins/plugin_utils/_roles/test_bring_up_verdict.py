@@ -62,12 +62,11 @@ def test_the_outcome_of_tls_is_included(tls: dict[str, Any], bad: bool, more: st
 
 
 def test_lines_of_all_hosts() -> None:
-    """One line for each host that was read: with the problems of the last check of hccn.conf, and none for hosts without an answer."""
+    """One line for each host that was read: with the problems of hccn.conf, and none for hosts without an answer."""
     up = {"id": 0, "link": "up", "errors": [], "tls": {"enabled": False}}
     known = {
-        "n1": {"bring_up_devices": {"product": "A2", "devices": [up]}, "__bring_up_conf": {"problems": [{}, {}]}, "__bring_up_verified": {"problems": [{}]}},
-        "n2": {"bring_up_devices": {"product": "A2", "devices": [dict(up, link="down")]}, "__bring_up_conf": {"problems": []},
-               "__bring_up_verified": {"skipped": True}},
+        "n1": {"bring_up_devices": {"product": "A2", "devices": [up], "hccn_conf": {"problems": [{}]}}},
+        "n2": {"bring_up_devices": {"product": "A2", "devices": [dict(up, link="down")], "hccn_conf": {"problems": []}}},
         "n3": {"bring_up_devices": {"failed": True, "devices": []}},
         "n4": {},
         "n5": {"bring_up_devices": "garbage"},

@@ -33,7 +33,7 @@ SET = {**PROBED, "tls_devices": answer(device())}
 
 
 def test_hosts_that_were_probed() -> None:
-    assert of(n1=PROBED, n2=AS_WANTED, n3=PROBED) == Rollout(True, ["n1", "n3"], [CA], [])
+    assert of(n1=PROBED, n2=AS_WANTED, n3=PROBED) == Rollout(True, ["n1", "n3"], [CA], [], False)
 
 
 def test_a_host_that_was_lost_before_it_was_probed() -> None:
@@ -81,13 +81,35 @@ def test_a_host_lost_after_the_change_counts_as_set() -> None:
     assert of(active=["n1", "n3"], n1=SET, n2=SET, n3=SET).failed == []
 
 
+@pytest.mark.parametrize("own, settled", [
+    (AS_WANTED, True),
+    (PROBED, False),
+    ({"tls_dry_run": answer(device(before=True, changed=False), msg="1 of 1 devices failed")}, False),
+    ({"tls_dry_run": answer()}, False),
+    ({"tls_dry_run": answer(device(before=True, changed=False, authorities=OTHER_CA))}, False),
+])
+def test_a_batch_is_settled_if_all_its_hosts_have_the_requested_state(own: dict[str, Any], settled: bool) -> None:
+    assert of(n1=AS_WANTED, n2=own, n3=AS_WANTED).settled is settled
+
+
+def test_certificates_do_not_matter_if_tls_is_disabled() -> None:
+    off = [{"tls_dry_run": answer(device(after=False, changed=False, authorities=one), state="disabled")} for one in (CA, OTHER_CA)]
+    assert of(n1=off[0], n2=off[1], n3=off[0]).settled is True
+
+
+def test_the_result_of_device_state_contains_the_dry_run() -> None:
+    own = {"probe": {"devices": [{"id": 0}], "tls": AS_WANTED["tls_dry_run"]}}
+    found = rollout(HOSTS, HOSTS, HOSTS, lambda host: own, "probe")
+    assert (found.all_probed, found.changing, found.authorities, found.settled) == (True, [], [CA], True)
+
+
 @pytest.mark.parametrize("odd", [None, 5, "text", [], {}, {"devices": 5}, {"devices": ["x", {}, {"authorities": 5}]}])
 def test_a_malformed_probe_does_not_affect_other_hosts(odd: Any) -> None:
-    assert of(n1=PROBED, n2={"tls_dry_run": odd}, n3=PROBED) == Rollout(True, ["n1", "n3"], [CA], [])
+    assert of(n1=PROBED, n2={"tls_dry_run": odd}, n3=PROBED) == Rollout(True, ["n1", "n3"], [CA], [], False)
 
 
 def test_the_filters_return_dictionaries() -> None:
-    assert tls_rollout(["n1"], {"n1": SET}, ["n1"], ["n1"]) == {"all_probed": True, "changing": ["n1"], "authorities": [CA], "failed": []}
+    assert tls_rollout(["n1"], {"n1": SET}, ["n1"], ["n1"]) == {"all_probed": True, "changing": ["n1"], "authorities": [CA], "failed": [], "settled": False}
     assert tls_outcome("n1", "enabled", [], "keep", result=answer(device())) == {
         "complete": True, "bad": False, "line": "n1: TLS enabled on 1 of 1 NPUs, 1 of them set now", "put_back": {"disabled": ["0"]}}
 

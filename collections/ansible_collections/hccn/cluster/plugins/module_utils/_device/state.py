@@ -1,0 +1,76 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
+"""The logic of device_state: the logic of hccn_conf, device_network, device_tls in check mode and device_info, in one call."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Dict, Mapping, Optional
+
+from .._core.errors import HccnError
+from . import declare, device_session, info, network, saved_state, tls_flag
+
+Values = Dict[str, Any]
+
+PARTS = ("hccn_conf", "network", "tls")
+"""The return keys with the values of other modules, in the order in which the parts run. Those of device_info are not nested."""
+
+
+def bring(params: Mapping[str, Any], check_mode: bool, backup: Callable[[str], str]) -> Values:
+    """Return the values of device_state. ``backup``: as for hccn_conf. Raises HccnError if nothing could be done."""
+    session = device_session.start(params)
+    result: Values = {}
+    declares = params["settings"] is not None or params["config"] is not None
+
+    def conf() -> Values:
+        return declare.declare(_conf_params(params), check_mode, backup, session.host)
+
+    if declares:
+        result["hccn_conf"] = _part(conf)
+    if params["network"] and not _failed(result):
+        result["network"] = _part(lambda: network.configure(session, dict(params, config=params["network"], fail_on="any"), check_mode))
+        if declares and result["hccn_conf"]["pending"] and not check_mode and not _failed(result):
+            result["hccn_conf"] = _verified(result["hccn_conf"], _part(lambda: declare.declare(
+                dict(_conf_params(params), settings=None, config=None, pending_network=[]), check_mode, backup, session.host)))
+    if params["tls_state"] is not None and not _failed(result):
+        result["tls"] = _prediction(session, params)
+    failed = _failed(result)
+    if failed is None:
+        if params["complete"] and not check_mode:
+            saved_state.complete(params["hccn_conf"])
+        result.update(info.gather(session, params, check_mode))
+    else:
+        result.update({key: failed[key] for key in ("msg", "error") if key in failed}, failed=True, devices=[])
+    diffs = [result[part].pop("diff", []) for part in PARTS if part in result]
+    result["diff"] = [one for diff in diffs for one in (diff if isinstance(diff, list) else [diff])]
+    result["changed"] = any(result[part].get("changed") for part in PARTS if part in result)
+    return result
+
+
+def _part(run: Callable[[], Values]) -> Values:
+    """Return the values of a part, with ``failed``, ``msg`` and ``error`` if it could not be done."""
+    try:
+        return run()
+    except HccnError as error:
+        return {"failed": True, "msg": error.sentence(), "error": error.as_dict()}
+
+
+def _failed(result: Mapping[str, Any]) -> Optional[Values]:
+    """Return the part that failed. A TLS flag that could not be set is a prediction, not a failure."""
+    return next((result[part] for part in ("hccn_conf", "network") if result.get(part, {}).get("failed")), None)
+
+
+def _conf_params(params: Mapping[str, Any]) -> Values:
+    return dict(params, path=params["hccn_conf"], state="present", create=False, recover=False, pending_network=params["network"] or [], fail_on="any")
+
+
+def _verified(before: Values, after: Values) -> Values:
+    """Return the values of hccn_conf after the addresses were set, with the change that was made before."""
+    return dict(before, **{key: value for key, value in after.items() if key not in ("changed", "diff", "previous", "backup_file")})
+
+
+def _prediction(session: device_session.Session, params: Mapping[str, Any]) -> Values:
+    """Return what device_tls returns in check mode, which writes nothing into hccn.conf."""
+    state = params["tls_state"]
+    found = _part(lambda: tls_flag.set_flag(session, dict(params, state=state, validate_only=False, fail_on="any"), True))
+    return dict({"devices": []}, state=state, **found)
