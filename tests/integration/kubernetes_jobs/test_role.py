@@ -38,7 +38,7 @@ def test_plan_only_prints_the_manifest(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     assert "apiVersion: batch.volcano.sh/v1alpha1" in done.stdout.replace('"', "")
     assert "all_gather_test" in done.stdout
-    assert "Measure in Kubernetes" not in done.stdout.replace("[hccn.cluster.check_collective : Measure in Kubernetes]", "")
+    assert "TASK [hccn.cluster.check_collective : Create the job]" not in done.stdout
 
 
 def test_invalid_job_is_not_sent(tmp_path: Path) -> None:
