@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import os
 
 from .clock import Clock
 from .conf import Conf
+from .json_files import read_json
 from .state import State
 
 TYPE_CHECKING = False  # typing is slow to load
@@ -42,11 +42,7 @@ class Node:
         self.root = root
         self.clock = clock
         self.config = dict(DEFAULTS)
-        try:
-            with open(os.path.join(root, "sim.json"), encoding="utf-8") as stream:
-                self.config.update(json.load(stream))
-        except FileNotFoundError:
-            pass
+        self.config.update(read_json(os.path.join(root, "sim.json")) or {})
         self.uid = int(self.config["uid"])
         self.conf = Conf(conf_path or os.path.join(root, "etc", "hccn.conf"), self.uid)
         self.state = State(os.path.join(root, "state"))

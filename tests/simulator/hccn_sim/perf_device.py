@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from .clock import Clock
 from .process import alive, spawn, wait
-from .state import write_json
+from .json_files import write_json
 
 if TYPE_CHECKING:
     from .tool import Tool

@@ -15,7 +15,8 @@ from .perf_device import DONE, ERROR
 from .perf_report import Order, Rows, report, sizes, waiting
 from .perf_traffic import MEBI, Broken, echo, ping_pong, receive_stream, send_stream
 from .process import start_time
-from .state import State, write_json
+from .json_files import write_json
+from .state import State
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import os
 
-from .state import assignments, write_json
+from .json_files import read_json, write_json
+from .state import assignments
 
 TYPE_CHECKING = False  # typing is slow to load
 if TYPE_CHECKING:
@@ -47,12 +47,7 @@ def _path(node: Node) -> str:
 
 
 def _read(node: Node) -> list[dict[str, Any]]:
-    try:
-        with open(_path(node), encoding="utf-8") as stream:
-            entries: list[dict[str, Any]] = json.load(stream)
-            return entries
-    except FileNotFoundError:
-        return []
+    return read_json(_path(node)) or []
 
 
 def _write(node: Node, entries: list[dict[str, Any]]) -> None:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import fcntl
-import json
 import os
-from contextlib import contextmanager
+
+from .json_files import read_json, write_json
 
 TYPE_CHECKING = False  # typing is slow to load
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from typing import Any
+    from collections.abc import Mapping
 
 ALL = "*"
 
@@ -38,55 +37,47 @@ class State:
 
     def update(self, device: int | str, values: Mapping[str, str | None]) -> None:
         """Set values; None removes. A value for all (``*``) replaces the values of single devices."""
-        with self._changing() as stored:
+        with self.locked():
+            self._values = stored = self._read()
             for key, value in values.items():
                 owners = [str(device)] if str(device) != ALL else [*stored, ALL]
                 for owner in owners:
                     stored.get(owner, {}).pop(key, None)
                 if value is not None:
                     stored.setdefault(str(device), {})[key] = str(value)
+            write_json(self.path, stored)
 
     def add(self, device: int, amounts: dict[str, int]) -> dict[str, int]:
         """Add to counters, which do not fall below 0; return their previous values."""
-        with self._changing() as stored:
+        with self.locked():
+            self._values = stored = self._read()
             before = {key: int(self.get(device, key) or 0) for key in amounts}
             own = stored.setdefault(str(device), {})
             own.update({key: str(max(0, before[key] + amount)) for key, amount in amounts.items()})
+            write_json(self.path, stored)
         return before
 
-    @contextmanager
-    def _changing(self) -> Iterator[dict[str, dict[str, str]]]:
-        with self.locked():
-            self._values = stored = self._read()
-            yield stored
-            write_json(self.path, stored)
-
-    @contextmanager
-    def locked(self) -> Iterator[None]:
+    def locked(self) -> Lock:
         """Lock the state of this node. It is not reentrant."""
-        os.makedirs(self.folder, exist_ok=True)
-        descriptor = os.open(os.path.join(self.folder, "lock"), os.O_RDWR | os.O_CREAT, 0o666)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-            yield
-        finally:
-            os.close(descriptor)
+        return Lock(self.folder)
 
     def _read(self) -> dict[str, dict[str, str]]:
-        try:
-            with open(self.path, encoding="utf-8") as stream:
-                values: dict[str, dict[str, str]] = json.load(stream)
-                return values
-        except FileNotFoundError:
-            return {}
+        return read_json(self.path) or {}
 
 
-def write_json(path: str, value: Any) -> None:
-    """Replace a file atomically, so that readers need no lock."""
-    scratch = f"{path}.{os.getpid()}"
-    with open(scratch, "w", encoding="utf-8") as stream:
-        json.dump(value, stream, indent=1, sort_keys=True)
-    os.replace(scratch, path)
+class Lock:
+    """A lock of a folder. A class, since contextlib is slow to load."""
+
+    def __init__(self, folder: str) -> None:
+        self._folder = folder
+
+    def __enter__(self) -> None:
+        os.makedirs(self._folder, exist_ok=True)
+        self._descriptor = os.open(os.path.join(self._folder, "lock"), os.O_RDWR | os.O_CREAT, 0o666)
+        fcntl.flock(self._descriptor, fcntl.LOCK_EX)
+
+    def __exit__(self, *_error: object) -> None:
+        os.close(self._descriptor)
 
 
 def assignments(items: list[str]) -> dict[str, dict[str, str | None]]:

@@ -11,7 +11,7 @@ from ansible.errors import AnsibleActionFail
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import InputError
 from ansible_collections.hccn.cluster.plugins.module_utils._fabric.plan import is_plan
 from ansible_collections.hccn.cluster.plugins.module_utils._core.words import LONGEST_TEXT, printable
-from ansible_collections.hccn.cluster.plugins.module_utils._fabric.request import ROCE_TEST
+from ansible_collections.hccn.cluster.plugins.module_utils._perf.perftest_options import ROCE_TEST
 from ansible_collections.hccn.cluster.plugins.plugin_utils._connection.controller import ControllerAction
 from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.endpoint_words import in_words_of
 from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.plan_record import plan_record

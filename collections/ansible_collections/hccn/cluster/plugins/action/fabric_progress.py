@@ -12,7 +12,7 @@ from ansible.errors import AnsibleActionFail, AnsibleError
 
 from ansible_collections.hccn.cluster.plugins.module_utils._core.words import LONGEST_TEXT, printable
 from ansible_collections.hccn.cluster.plugins.module_utils._fabric.journal import DEFAULT_STATE_DIR
-from ansible_collections.hccn.cluster.plugins.module_utils._fabric.request import ROCE_TEST
+from ansible_collections.hccn.cluster.plugins.module_utils._perf.perftest_options import ROCE_TEST
 from ansible_collections.hccn.cluster.plugins.plugin_utils._connection.bounded import BoundedAction
 from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.endpoint_words import in_words_of
 from ansible_collections.hccn.cluster.plugins.plugin_utils._progress.progress import Extent, extent, is_stale, line, read_answer

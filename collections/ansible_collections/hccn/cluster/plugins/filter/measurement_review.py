@@ -51,7 +51,7 @@ from typing import Any
 
 from ansible.errors import AnsibleFilterError
 
-from ansible_collections.hccn.cluster.plugins.module_utils._fabric.request import TOOLS
+from ansible_collections.hccn.cluster.plugins.module_utils._perf.perftest_options import TOOLS
 from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.measurement_review import review
 from ansible_collections.hccn.cluster.plugins.plugin_utils._trust import guard
 

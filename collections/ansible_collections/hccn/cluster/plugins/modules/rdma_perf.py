@@ -401,9 +401,9 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import HccnError
 from ansible_collections.hccn.cluster.plugins.module_utils._device.device_session import ALLOW_BUSY, options
-from ansible_collections.hccn.cluster.plugins.module_utils._fabric import request, session
+from ansible_collections.hccn.cluster.plugins.module_utils._fabric import session
 from ansible_collections.hccn.cluster.plugins.module_utils._fabric.journal import DEFAULT_STATE_DIR
-from ansible_collections.hccn.cluster.plugins.module_utils._perf import roce_test_tool
+from ansible_collections.hccn.cluster.plugins.module_utils._perf import perftest_options, roce_test_tool
 
 
 def main() -> None:
@@ -414,7 +414,7 @@ def main() -> None:
         plan={"type": "dict"},
         host={"type": "str"},
         key={"type": "str", "no_log": True},
-        tool={"type": "str", "choices": list(request.TOOLS), "default": request.ROCE_TEST},
+        tool={"type": "str", "choices": list(perftest_options.TOOLS), "default": perftest_options.ROCE_TEST},
         rdma_device={"type": "str"},
         rdma_port={"type": "int", "choices": [1, 2]},
         cpu_governor={"type": "str", "choices": ["keep", "performance"], "default": "keep"},

@@ -19,7 +19,7 @@ from .._device.host import expand
 from .._perf import iperf3, packages, perftest, preflight, roce_test_tool
 from .._perf.iperf3 import Iperf3
 from .._perf.perftest import Perftest
-from .._perf.perftest_options import ALL_SIZES, Options
+from .._perf.perftest_options import ALL_SIZES, IPERF3, PERFTEST, ROCE_TEST, Options
 from .._perf.roce_test_tool import RoceTest
 from .failure_detector import deadline
 from .plan import Plan, parse_plan, unpack
@@ -28,8 +28,6 @@ LINE_RATE = "line_rate_gbit_s"
 """In the context of a record: the line rate of one link, which is that of the slower side."""
 LEAST_DEADLINE_S = 10.0
 """Starting tools and resetting devices takes some time on a busy host, however short the test is."""
-ROCE_TEST, PERFTEST, IPERF3 = "roce_test", "perftest", "iperf3"
-TOOLS = (ROCE_TEST, PERFTEST, IPERF3)
 
 DEFAULT_SIZE_BYTES = 64 * 1024
 DEFAULT_ITERATIONS = 5000

@@ -22,12 +22,13 @@ from .._device.rdma_sysfs import read_ports
 from .._device.rdma_usage import DeviceProbe, RdmaBusyProbe, ports_with
 from .._perf import governor, roce_test_tool
 from .._perf.perftest import Perftest
+from .._perf.perftest_options import ROCE_TEST
 from . import progress, repair, results, run_locks
 from . import journal as journals
 from .host_state import SOURCE, Outcome, SideError, as_fields
 from .journal import Journal, Snapshot
 from .plan import Endpoint, Pair, Plan
-from .request import ROCE_TEST, EndRequest, PairTool, Params, RunRequest, ToolRequest, find_hccn_tool, find_program_path
+from .request import EndRequest, PairTool, Params, RunRequest, ToolRequest, find_hccn_tool, find_program_path
 from .run_locks import HostLock
 from .runner import Runner, RunSetup
 from .transport import Listener

@@ -21,6 +21,8 @@ Measure = Callable[[Hosts], Optional[float]]
 
 GROUP, SIZE, EVERYWHERE, TOO_FEW = "group", "size", "everywhere", "too_few"
 """Kinds of findings: these hosts are the cause; their number is the cause; every measured group is slow; there are too few hosts to distinguish them."""
+BUDGET = 40
+"""Maximum number of groups that a search measures; it needs 26 for one slow host of 1000."""
 MIN_HOSTS = 2
 """Hosts of the smallest group. A single host does not use the network."""
 TRIED_PER_LEVEL = 3

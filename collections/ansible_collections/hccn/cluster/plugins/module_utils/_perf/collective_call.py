@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any, Dict, Sequence
 
 from .._core.errors import HccnError
-from . import collective, collective_study
+from . import bisection, collective, collective_study
 from .collective import Outcome
 from .collective_plan import Request, plan
 from .collective_study import Study, StudyOptions
@@ -40,7 +40,7 @@ def argument_spec(operations: Sequence[str], data_types: Sequence[str], reductio
         "isolate": {"type": "bool", "default": False},
         "floor_gbyte_s": {"type": "float"},
         "relative_floor": {"type": "float", "default": collective_study.RELATIVE_FLOOR},
-        "isolate_budget": {"type": "int", "default": collective_study.BUDGET},
+        "isolate_budget": {"type": "int", "default": bisection.BUDGET},
         "ssh_identity": {"type": "path"},
         "ssh_known_hosts": {"type": "list", "elements": "str", "default": []},
         "allow_busy": {"type": "bool", "default": False},

@@ -23,8 +23,6 @@ RAIL = "rail"
 GROUPS = (ALL, SCALING, RAILS)
 RELATIVE_FLOOR = 0.7
 """Share of the bus bandwidth of the best group below which a group is slow. It leaves room for larger groups, whose latency grows with the ring."""
-BUDGET = 40
-"""Maximum number of groups that the search measures; it needs 26 for one slow host of 1000."""
 
 _FACTS = {
     bisection.GROUP: "groups with %(it)s are slow, other groups are good",
@@ -47,7 +45,7 @@ class StudyOptions:
     isolate: bool = False
     floor_gbyte_s: Optional[float] = None
     relative_floor: float = RELATIVE_FLOOR
-    budget: int = BUDGET
+    budget: int = bisection.BUDGET
 
     def check(self, request: Request) -> None:
         """Raises InputError."""

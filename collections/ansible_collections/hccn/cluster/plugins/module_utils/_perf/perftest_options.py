@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""The options that linux-rdma/perftest and the perftest of the NPU (roce_test) have in common, and their limits."""
+"""The tools that measure pairs, the options that linux-rdma/perftest and the perftest of the NPU (roce_test) have in common, and their limits."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ from dataclasses import dataclass, replace
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence
 
 from .._core.errors import InputError
+
+ROCE_TEST, PERFTEST, IPERF3 = TOOLS = ("roce_test", "perftest", "iperf3")
+"""The tools that measure pairs. Only the first one measures NPUs; the others measure ports of network cards."""
 
 OPERATIONS = ("write", "read", "send")
 MEASURES = ("bandwidth", "latency")

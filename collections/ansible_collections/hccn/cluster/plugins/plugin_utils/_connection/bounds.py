@@ -11,7 +11,7 @@ from typing import Any
 from ...module_utils._device.read import DEFAULT_TOPICS, MAX_PARALLEL, SMI_TOPICS
 from ...module_utils._device.recover import TIMEOUT as RECOVERY_S
 from ...module_utils._device.npu_smi import TIMEOUT as SMI_S
-from ...module_utils._perf.collective_study import BUDGET
+from ...module_utils._perf.bisection import BUDGET
 
 CONNECTION_S = 60.0
 """For login, discovery of Python and transfer of the module, on a busy controller."""

@@ -12,6 +12,7 @@ from typing import Any
 from ...module_utils._core.errors import InputError
 from ...module_utils._core.problems import Problem, as_dicts
 from ...module_utils._fabric.journal import DEFAULT_STATE_DIR
+from ...module_utils._perf.perftest_options import PERFTEST, ROCE_TEST, TOOLS
 from . import kube_rules, pods
 from .pods import Manifest
 from .settings import ASCEND, ASCEND_MOUNTS, PodSettings, dictionary, typed
@@ -23,7 +24,6 @@ GROUP_API = "scheduling.volcano.sh/v1beta1"
 GROUP_ANNOTATION = "scheduling.k8s.io/group-name"
 VOLCANO = "volcano"
 DEVICES = 8
-ROCE_TEST, PERFTEST, IPERF3 = TOOLS = ("roce_test", "perftest", "iperf3")
 
 WAIT_SCRIPT = """\
 trap 'exit 0' TERM

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 
-from ...module_utils._fabric.request import ROCE_TEST
+from ...module_utils._perf.perftest_options import ROCE_TEST
 
 _CHINESE = r"\u3000-\u30ff\u4e00-\u9fff\uff00-\uffef"
 _PORTS = (

@@ -9,7 +9,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from ...module_utils._core.errors import InputError
-from ...module_utils._fabric.request import ROCE_TEST, test_options, test_seconds
+from ...module_utils._fabric.request import test_options, test_seconds
+from ...module_utils._perf.perftest_options import ROCE_TEST
 from .input_numbers import whole_number
 
 NUMBERS = ("iterations", "duration", "qps", "mtu", "gid_index", "traffic_class", "rdma_port")

@@ -12,7 +12,7 @@ from typing import Any
 
 from ...module_utils._core.record import record, utc
 from ...module_utils._core.words import beginning
-from ...module_utils._fabric.request import ROCE_TEST
+from ...module_utils._perf.perftest_options import ROCE_TEST
 from ...module_utils._fabric.schedule import Schedule, make_rule
 from .._history.format import line
 from .pair_list import NpuPair

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from ...module_utils._core.words import some
-from ...module_utils._fabric.request import ROCE_TEST
+from ...module_utils._perf.perftest_options import ROCE_TEST
 from .._history.pair_results import FAILED, NOT_RUN
 from .._history.reader import Run
 from .._history.runs import MEASURED

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from ...module_utils._fabric.request import ROCE_TEST
+from ...module_utils._perf.perftest_options import ROCE_TEST
 from .._findings.causes import SEVERITIES
 from .._findings.finding import Finding
 from .._findings.screen import grouped
