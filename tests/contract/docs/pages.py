@@ -71,6 +71,11 @@ NOT_RUN = {
     "kubectl create -f job.yml": "it needs a Kubernetes cluster with Volcano",
     "ansible localhost -m hccn.cluster.report -a 'history=history format=baseline path=baseline.yml'":
         "it needs five comparable runs in the history; tests/integration/history/test_info.py writes a baseline",
+    **dict.fromkeys((
+        "ansible-playbook hccn.cluster.check_fabric -e hccn_hosts=pod1 -e check_fabric_plan=leaves",
+        "ansible-playbook hccn.cluster.check_fabric -e hccn_hosts=npu -e check_fabric_plan=quick",
+        "ansible-playbook hccn.cluster.conclude_slices -e hccn_hosts=npu -e conclude_slices_of=check_fabric"),
+        "they need several pods; tests/integration/conclude/test_fabric_parts.py runs the playbooks on small ones"),
     "ansible-playbook hccn.cluster.report -e report_path=page.html": "it needs a run in the history; the tutorial runs the same command",
     "ansible-playbook hccn.cluster.compare": "it needs a good run in the history; tests/integration/history/test_compare.py runs the playbook",
     "ansible-rulebook -r hccn.cluster.degraded -i inventory -e eda.yml": "it needs Java; tests/integration/eda runs the rulebook where that is installed",

@@ -9,10 +9,13 @@ from typing import Any
 
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import InputError
 from ansible_collections.hccn.cluster.plugins.plugin_utils._connection.controller import ControllerAction
+from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose.detection_limit import RELATIVE_FLOOR
+from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose.diagnosis import LINE_RATE_FLOOR
 from ansible_collections.hccn.cluster.plugins.plugin_utils._findings import conclusion, run, screen
 from ansible_collections.hccn.cluster.plugins.plugin_utils._history import location, since_last_run, slices
 from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.endpoint_words import of_ports
 from ansible_collections.hccn.cluster.plugins.plugin_utils._rank_table.host_vars import HostVars
+from ansible_collections.hccn.cluster.plugins.plugin_utils._roles import fabric_parts
 from ansible_collections.hccn.cluster.plugins.plugin_utils._trust import guard
 
 ARGUMENTS = {
@@ -20,6 +23,9 @@ ARGUMENTS = {
     "fail_on": {"type": "str", "choices": list(conclusion.FAILING_RESULTS), "default": conclusion.FAIL_ON},
     "slices_of": {"type": "str"},
     "within_minutes": {"type": "float", "default": 360},
+    "floor_gbit_s": {"type": "float"},
+    "line_rate_floor": {"type": "float", "default": LINE_RATE_FLOOR},
+    "relative_floor": {"type": "float", "default": RELATIVE_FLOOR},
 }
 
 
@@ -50,6 +56,11 @@ class ActionModule(ControllerAction):
 
 def _of_slices(options: Mapping[str, Any]) -> dict[str, Any]:
     """Return the conclusion over the runs of a playbook that each concluded a part of the hosts."""
-    found = slices.of(location.folder(None), options["slices_of"], options["hosts"], slices.oldest_of(options["within_minutes"]))
+    folder, oldest = location.folder(None), slices.oldest_of(options["within_minutes"])
+    if options["slices_of"] == fabric_parts.PLAYBOOK:
+        floors = {name: options[name] for name in ("floor_gbit_s", "line_rate_floor", "relative_floor")}
+        found = fabric_parts.of(folder, options["hosts"], oldest, **floors)
+    else:
+        found = slices.of(folder, options["slices_of"], options["hosts"], oldest)
     made = conclusion.conclude(options["hosts"], found.classes, found.findings, options["fail_on"])
     return {**made.as_dict(), "runs": found.runs, "lines": screen.lines(made), "measurements": made.as_records()}

@@ -43,12 +43,27 @@ options:
         history instead of the results of this run.
       - For each host, the newest run that concluded it counts. A host without one is not measured. Values that must be equal or unique are compared between
         all hosts.
+      - With V(check_fabric), all runs count, and their pairs are diagnosed together.
     type: str
   within_minutes:
     description:
       - With O(slices_of), how old a run may be.
     type: float
     default: 360
+  floor_gbit_s:
+    description:
+      - With O(slices_of=check_fabric), bandwidth in Gbit/s below which a pair is slow, as for M(hccn.cluster.fabric_verdict).
+    type: float
+  line_rate_floor:
+    description:
+      - With O(slices_of=check_fabric), share of the line rate below which a pair is slow, as for M(hccn.cluster.fabric_verdict).
+    type: float
+    default: 0.9
+  relative_floor:
+    description:
+      - With O(slices_of=check_fabric), share of the normal value below which a pair is slow, as for M(hccn.cluster.fabric_verdict).
+    type: float
+    default: 0.97
 seealso:
   - module: hccn.cluster.validate_job
   - module: hccn.cluster.report

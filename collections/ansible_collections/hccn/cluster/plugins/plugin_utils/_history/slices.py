@@ -9,7 +9,7 @@ AWX does not tell a slice that it is one. So the newest run of the playbook that
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -39,48 +39,60 @@ class Slices:
     answers: dict[str, dict[str, Any]] = field(default_factory=dict)
     missing: list[str] = field(default_factory=list)
 
+    def count(self, run_id: str, classes: Mapping[str, str]) -> set[str]:
+        """Count a run for the hosts that it concluded and no newer run did, and return them."""
+        mine = set(classes).intersection(self.missing)
+        if mine:
+            self.runs.append(run_id)
+            self.missing = [host for host in self.missing if host not in mine]
+            self.classes.update((host, classes[host]) for host in mine if classes[host] in KEPT_CLASSES)
+        return mine
+
+    def add(self, one: Finding | None, mine: set[str], judged_again: Container[str]) -> None:
+        """Add a finding of a run that is about one of its hosts, or about the run as a whole. ``judged_again``: causes that are searched over all runs."""
+        if one is not None and mine and one.cause not in judged_again and (not one.hosts or mine.intersection(one.hosts)):
+            self.findings.append(one)
+
+    def add_missing(self, playbook: str, oldest: datetime.datetime) -> None:
+        """Add a finding about the hosts that no run concluded."""
+        if self.missing:
+            self.findings.append(finding(
+                "not_measured", of_host(*self.missing), f"no run of {playbook} since {oldest:%Y-%m-%d %H:%M} UTC concluded it", self.missing, stage=playbook,
+                next_step=f"ansible-playbook hccn.cluster.{playbook} -e hccn_hosts={as_pattern(self.missing)}"))
+            self.classes.update(dict.fromkeys(self.missing, "not_measured"))
+
 
 def of(folder: Path, playbook: str, hosts: Sequence[str], oldest: datetime.datetime) -> Slices:
     """Return what the runs of ``playbook`` since ``oldest`` say about ``hosts``, including findings about the hosts that no run concluded."""
     found = Slices(missing=list(hosts))
-    for records, mine in _runs(folder, playbook, found, oldest):
+    for run_id, records, classes in concluded_runs(folder, playbook, oldest):
+        if not found.missing:
+            break
+        mine = found.count(run_id, classes)
         for record in records:
             sample = next(iter(reading.mappings(record.get("samples"))), {})
             host = reading.text(reading.mapping(record.get("source")).get("host"))
             if record.get("kind") == "finding":
-                _add_finding(found, Finding.of_sample(sample), mine)
+                found.add(Finding.of_sample(sample), mine, COMPARED)
             elif record.get("kind") == "device" and host in mine:
                 number = reading.mapping(record["source"]).get("device")
                 tls = {"tls": {"enabled": sample["tls"]}} if isinstance(sample.get("tls"), bool) else {}
                 answer = found.answers.setdefault(host, {"product": reading.mapping(record.get("context")).get("product"), "devices": []})
                 answer["devices"].append({**sample, **tls, "id": number})
     found.findings += consistency.over_hosts(found.answers, playbook)
-    if found.missing:
-        found.findings.append(finding(
-            "not_measured", of_host(*found.missing), f"no run of {playbook} since {oldest:%Y-%m-%d %H:%M} UTC concluded it", found.missing, stage=playbook,
-            next_step=f"ansible-playbook hccn.cluster.{playbook} -e hccn_hosts={as_pattern(found.missing)}"))
-        found.classes.update(dict.fromkeys(found.missing, "not_measured"))
+    found.add_missing(playbook, oldest)
     return found
 
 
-def _runs(folder: Path, playbook: str, found: Slices, oldest: datetime.datetime) -> Iterator[tuple[list[dict[str, Any]], set[str]]]:
-    """Yield the records of each run and the hosts for which it counts, newest first, until each host has one."""
+def concluded_runs(folder: Path, playbook: str, oldest: datetime.datetime) -> Iterator[tuple[str, list[dict[str, Any]], dict[str, str]]]:
+    """Yield the id, the records and the classes of the hosts of each complete run of ``playbook`` since ``oldest``, newest first."""
     for entry in reader.since(folder, oldest):
-        if not found.missing:
-            return
         try:
             run = reader.read_if(entry, lambda content: _CONCLUDED in content)
         except HistoryError:
             continue
-        if run is None or not run.complete or Path(reading.text(run.header.get("playbook"))).stem != playbook:
-            continue
-        classes = _classes(run.records)
-        mine = set(classes).intersection(found.missing)
-        if mine:
-            found.runs.append(entry.run_id)
-            found.missing = [host for host in found.missing if host not in mine]
-            found.classes.update((host, classes[host]) for host in mine if classes[host] in KEPT_CLASSES)
-            yield run.records, mine
+        if run is not None and run.complete and Path(reading.text(run.header.get("playbook"))).stem == playbook:
+            yield entry.run_id, run.records, _classes(run.records)
 
 
 def _classes(records: Sequence[Mapping[str, Any]]) -> dict[str, str]:
@@ -88,12 +100,6 @@ def _classes(records: Sequence[Mapping[str, Any]]) -> dict[str, str]:
     conclusion = next((record for record in records if record.get("kind") == "conclusion"), {})
     sample = next(iter(reading.mappings(conclusion.get("samples"))), {})
     return {host: name for name, hosts in reading.mapping(sample.get("hosts")).items() if isinstance(hosts, list) for host in hosts if isinstance(host, str)}
-
-
-def _add_finding(found: Slices, one: Finding | None, mine: set[str]) -> None:
-    """Add a finding of a run that is about one of its hosts, or about the run as a whole."""
-    if one is not None and one.cause not in COMPARED and (not one.hosts or mine.intersection(one.hosts)):
-        found.findings.append(one)
 
 
 def oldest_of(within_minutes: float, now: Callable[[], datetime.datetime] = lambda: datetime.datetime.now(datetime.timezone.utc)) -> datetime.datetime:

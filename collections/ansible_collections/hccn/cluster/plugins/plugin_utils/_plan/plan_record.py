@@ -136,6 +136,22 @@ class PlanRecord:
         except (AttributeError, IndexError, KeyError, TypeError, ValueError):
             return []
 
+    def topology(self) -> Topology:
+        """Return the wiring of the hosts in the plan, with their super pods and racks."""
+        found: dict[str, Any] = {}
+        for host, device, leaf, source in self.wired():
+            known = {"rail": device, **({"leaf": leaf} if leaf is not None else {}), **({"leaf_from": source} if source is not None else {})}
+            found.setdefault(host, {"devices": {}})["devices"][str(device)] = known
+        for key in ("super_pod", "rack"):
+            try:
+                names, of = self.sample[key]["names"], self.sample[key]["of"]
+                groups = {host: names[place] for host, place in zip(self.hosts, of) if place is not None and host in found}
+            except (IndexError, KeyError, TypeError):
+                continue
+            for host, name in groups.items():
+                found[host][key] = name
+        return found
+
     def pairs(self, most: int) -> list[NpuPair] | None:
         """Return the planned pairs; None if they are not known, or more than ``most``."""
         try:
