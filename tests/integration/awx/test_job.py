@@ -228,7 +228,7 @@ def killed(awx: Controller) -> Outcome:
 
 def test_idle_job_is_ended(awx: Controller, idle: Outcome) -> None:
     assert (idle.status, idle.explanation, idle.rc) == ("failed", "Job terminated due to timeout", 254), idle.output
-    assert idle.named("playbook_on_task_start")[-1]["task"] == "Probe whether every host can change"
+    assert idle.named("playbook_on_task_start")[-1]["task"] == "Probe the NPUs"
     assert idle.named("playbook_on_stats") == []
 
 
