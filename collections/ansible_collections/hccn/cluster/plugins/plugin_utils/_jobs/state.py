@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""The state of a job of a collective, from the answers of the API server about the job and its pods. It is the same for all engines."""
+"""The state of a job of a collective and of the pods of a fabric check, from the answers of the API server. It is the same for all engines."""
 
 from __future__ import annotations
 
@@ -46,6 +46,17 @@ def state(pods: Any, job: Any, name: str, replicas: int, nodes: Sequence[str] = 
         # Some pods no longer exist, so only their number is known.
         workers = [{"name": f"worker-{index}", "node": nodes[index] if index < len(nodes) else f"worker-{index}"} for index in range(replicas)]
     return State(placed, phase, phase in ENDS, workers, "" if phase in _GOOD_ENDS else _problem(name, phase, placed, every))
+
+
+def of_pods(resources: Any, pods: Mapping[str, str]) -> dict[str, dict[str, str]]:
+    """Return ``phase``, ``address`` and ``reason`` of the pod of each host. ``resources``: of the result of k8s_info; ``pods``: the names of pods by host."""
+    by_name = {str(_inside(pod, "metadata").get("name", "")): pod for pod in _mappings(resources)}
+    return {host: _of_pod(by_name.get(name, {})) for host, name in pods.items()}
+
+
+def _of_pod(pod: Mapping[str, Any]) -> dict[str, str]:
+    status = _inside(pod, "status")
+    return {"phase": str(status.get("phase") or _PENDING), "address": str(status.get("podIP") or ""), "reason": "; ".join(_reasons([pod])) or "no reason given"}
 
 
 def _problem(name: str, phase: str, placed: bool, pods: Sequence[Mapping[str, Any]]) -> str:

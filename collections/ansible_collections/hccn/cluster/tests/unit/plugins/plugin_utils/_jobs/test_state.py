@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from ansible_collections.hccn.cluster.plugins.filter.job_state import job_state
+from ansible_collections.hccn.cluster.plugins.filter.pod_states import pod_states
 from ansible_collections.hccn.cluster.plugins.plugin_utils._jobs.state import ENDS
 
 PLANNED = {"name": "check-1", "replicas": 2}
@@ -72,3 +73,17 @@ def test_a_malformed_answer_is_tolerated(odd):
         "placed": False, "phase": "Pending", "ended": False,
         "workers": [{"name": "worker-0", "node": "worker-0"}, {"name": "worker-1", "node": "worker-1"}],
         "problem": "The job check-1 is Pending, its pods were not scheduled: no reason given."}
+
+
+def test_the_state_of_the_pod_of_each_host():
+    running = {"metadata": {"name": "fabric-a"}, "status": {"phase": "Running", "podIP": "10.1.0.7", "conditions": [{"status": "True", "message": "x"}]}}
+    waiting = {"metadata": {"name": "fabric-b"}, "status": {"phase": "Pending", "conditions": [{"status": "False", "message": "0/2 nodes are available"}]}}
+    assert pod_states([running, waiting], {"n1": "fabric-a", "n2": "fabric-b", "n3": "fabric-c"}) == {
+        "n1": {"phase": "Running", "address": "10.1.0.7", "reason": "no reason given"},
+        "n2": {"phase": "Pending", "address": "", "reason": "0/2 nodes are available"},
+        "n3": {"phase": "Pending", "address": "", "reason": "no reason given"}}
+
+
+@pytest.mark.parametrize("odd", [None, 5, "text", {}, ["x", {}, {"metadata": None, "status": 5}], [{"metadata": {"name": "fabric-a"}, "status": {}}]])
+def test_malformed_pods_are_pending(odd):
+    assert pod_states(odd, {"n1": "fabric-a"}) == {"n1": {"phase": "Pending", "address": "", "reason": "no reason given"}}
