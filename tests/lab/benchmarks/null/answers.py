@@ -44,7 +44,7 @@ def inventory(count: int) -> dict[str, Any]:
 
 
 def idle() -> list[dict[str, Any]]:
-    """Return a play with as many tasks per host as bring_up, of the same kinds, that do nothing. Its cost is the cost of the tasks in Ansible."""
+    """Return a play of ten tasks per host that do nothing. Its cost is the cost of the tasks in Ansible."""
     sent: dict[str, Any] = {"name": "Send a module that does nothing", "ansible.builtin.ping": {}}
     printed = {"name": "Print nothing", "ansible.builtin.debug": {"msg": ""}}
     return [{"name": "Do nothing", "hosts": "npu", "gather_facts": False, "tasks": [*[sent] * 5, *[{**sent, "when": False}] * 3, *[printed] * 2]}]
