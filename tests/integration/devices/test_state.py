@@ -68,6 +68,14 @@ def test_change_stays_marked_until_it_is_complete(host: Path) -> None:
     assert files(host) == ["hccn.conf", "hccn.conf.restore.json"]
 
 
+def test_marker_that_cannot_be_removed_fails_the_call_but_keeps_its_results(host: Path) -> None:
+    marker = host / "etc/hccn.conf.restore.unfinished"
+    marker.mkdir()
+    found = bring(host, settings={"send_arp_status": 1}, complete=True)
+    assert (found["failed"], found["changed"], found["devices"], found["error"]["code"]) == (True, True, [], "not_completed")
+    assert found["msg"].startswith(f"{marker}, which marks an unfinished change, cannot be removed: ")
+
+
 def test_without_options_the_npus_are_read(host: Path) -> None:
     found = bring(host)
     assert {"hccn_conf", "network", "tls"} & set(found) == set()

@@ -20,27 +20,27 @@ def bring(params: Mapping[str, Any], check_mode: bool, backup: Callable[[str], s
     """Return the values of device_state. ``backup``: as for hccn_conf. Raises HccnError if nothing could be done."""
     session = device_session.start(params)
     result: Values = {}
+    wanted = _conf_params(params)
     declares = params["settings"] is not None or params["config"] is not None
 
-    def conf() -> Values:
-        return declare.declare(_conf_params(params), check_mode, backup, session.host)
+    def declared(conf_params: Mapping[str, Any]) -> Values:
+        return _part(lambda: declare.declare(conf_params, check_mode, backup, session.host))
+
+    def read() -> Values:
+        if params["complete"] and not check_mode:
+            saved_state.complete(params["hccn_conf"])
+        return info.gather(session, params, check_mode)
 
     if declares:
-        result["hccn_conf"] = _part(conf)
+        result["hccn_conf"] = declared(wanted)
     if params["network"] and not _failed(result):
         result["network"] = _part(lambda: network.configure(session, dict(params, config=params["network"], fail_on="any"), check_mode))
         if declares and result["hccn_conf"]["pending"] and not check_mode and not _failed(result):
-            result["hccn_conf"] = _verified(result["hccn_conf"], _part(lambda: declare.declare(
-                dict(_conf_params(params), settings=None, config=None, pending_network=[]), check_mode, backup, session.host)))
+            result["hccn_conf"] = _verified(result["hccn_conf"], declared(dict(wanted, settings=None, config=None, pending_network=[])))
     if params["tls_state"] is not None and not _failed(result):
         result["tls"] = _prediction(session, params)
     failed = _failed(result)
-    if failed is None:
-        if params["complete"] and not check_mode:
-            saved_state.complete(params["hccn_conf"])
-        result.update(info.gather(session, params, check_mode))
-    else:
-        result.update({key: failed[key] for key in ("msg", "error") if key in failed}, failed=True, devices=[])
+    result.update({"devices": []}, **(_part(read) if failed is None else {key: failed[key] for key in ("failed", "msg", "error") if key in failed}))
     diffs = [result[part].pop("diff", []) for part in PARTS if part in result]
     result["diff"] = [one for diff in diffs for one in (diff if isinstance(diff, list) else [diff])]
     result["changed"] = any(result[part].get("changed") for part in PARTS if part in result)
