@@ -41,8 +41,7 @@ class Node:
     def __init__(self, root: str, conf_path: str = "", clock: Any = Clock) -> None:
         self.root = root
         self.clock = clock
-        self.config = dict(DEFAULTS)
-        self.config.update(read_json(os.path.join(root, "sim.json")) or {})
+        self.config = {**DEFAULTS, **(read_json(os.path.join(root, "sim.json")) or {})}
         self.uid = int(self.config["uid"])
         self.conf = Conf(conf_path or os.path.join(root, "etc", "hccn.conf"), self.uid)
         self.state = State(os.path.join(root, "state"))

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from .clock import Clock
 from .process import alive, spawn, wait
-from .json_files import write_json
+from .json_files import read_json, write_json
 
 if TYPE_CHECKING:
     from .tool import Tool
@@ -83,12 +83,7 @@ class PerfDevice:
         self.device.set(**dict.fromkeys(name for name in gone if self.device.get(name)))
 
     def _record(self) -> dict[str, Any]:
-        try:
-            with open(self.path, encoding="utf-8") as stream:
-                record: dict[str, Any] = json.load(stream)
-                return record
-        except FileNotFoundError:
-            return {}
+        return read_json(self.path) or {}
 
     def _in_hand(self, record: dict[str, Any]) -> bool:
         return alive(record) or ("pid" not in record and Clock.now() - record["asked_at"] < READY_SECONDS)

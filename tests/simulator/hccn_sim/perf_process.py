@@ -15,7 +15,7 @@ from .perf_device import DONE, ERROR
 from .perf_report import Order, Rows, report, sizes, waiting
 from .perf_traffic import MEBI, Broken, echo, ping_pong, receive_stream, send_stream
 from .process import start_time
-from .json_files import write_json
+from .json_files import read_json, write_json
 from .state import State
 
 if TYPE_CHECKING:
@@ -230,10 +230,8 @@ def main(path: str) -> None:
     """If a reset came first, the order is gone and there is nothing to do."""
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     with State(os.path.dirname(path)).locked():
-        try:
-            with open(path, encoding="utf-8") as stream:
-                record: dict[str, Any] = json.load(stream)
-        except FileNotFoundError:
+        record = read_json(path)
+        if record is None:
             return
         signal.alarm(record["order"]["deadline_seconds"])
         record.update(pid=os.getpid(), started=start_time(os.getpid()))

@@ -77,6 +77,32 @@ options:
     default: false
 """
 
+    # For members that set keys of hccn.conf, beside their option settings.
+    DECLARED = r"""
+options:
+  config:
+    description:
+      - Keys and values by device. They take precedence over O(settings).
+    type: list
+    elements: dict
+    suboptions:
+      id:
+        description:
+          - Physical id of the device.
+        type: int
+        required: true
+      settings:
+        description:
+          - Keys and values of this device, as in O(settings).
+        type: dict
+        required: true
+  backup:
+    description:
+      - Create a backup of the file before it is changed.
+    type: bool
+    default: false
+"""
+
     # For members that read the devices.
     GATHER = r"""
 options:

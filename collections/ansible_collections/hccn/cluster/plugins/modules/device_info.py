@@ -280,12 +280,11 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import HccnError
 from ansible_collections.hccn.cluster.plugins.module_utils._core.guard import Guard
-from ansible_collections.hccn.cluster.plugins.module_utils._device import device_session, info, read
+from ansible_collections.hccn.cluster.plugins.module_utils._device import device_session, info
 
 
 def main() -> None:
-    gather = {"type": "list", "elements": "str", "choices": list(read.TOPICS), "default": list(read.DEFAULT_TOPICS)}
-    module = AnsibleModule(argument_spec=device_session.options(None, gather=gather, cann_home={"type": "path"}), supports_check_mode=True)
+    module = AnsibleModule(argument_spec=device_session.options(None, **info.OPTIONS), supports_check_mode=True)
     try:
         with Guard(written=module.params["hccn_conf"]):
             result = info.gather(device_session.start(module.params), module.params, module.check_mode)

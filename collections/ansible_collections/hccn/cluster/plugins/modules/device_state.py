@@ -23,6 +23,7 @@ extends_documentation_fragment:
   - hccn.cluster._devices.conf
   - hccn.cluster._devices.busy
   - hccn.cluster._devices.previous
+  - hccn.cluster._devices.declared
   - hccn.cluster._devices.gather
   - hccn.cluster._attributes
   - hccn.cluster._attributes.devices_group
@@ -41,27 +42,6 @@ options:
       - Keys and values for every device, as for M(hccn.cluster.hccn_conf). If neither this nor O(config) is given, C(hccn.conf) is neither changed nor
         checked.
     type: dict
-  config:
-    description:
-      - Keys and values by device, in the form of O(hccn.cluster.hccn_conf#module:config).
-    type: list
-    elements: dict
-    suboptions:
-      id:
-        description:
-          - Physical id of the device.
-        type: int
-        required: true
-      settings:
-        description:
-          - Keys and values of this device.
-        type: dict
-        required: true
-  backup:
-    description:
-      - Create a backup of C(hccn.conf) before it is changed.
-    type: bool
-    default: false
   network:
     description:
       - Addresses and port settings, in the form of O(hccn.cluster.device_network#module:config).
@@ -144,22 +124,17 @@ from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import HccnError, InputError
 from ansible_collections.hccn.cluster.plugins.module_utils._core.guard import Guard
-from ansible_collections.hccn.cluster.plugins.module_utils._device import device_session, network_config, read, state
+from ansible_collections.hccn.cluster.plugins.module_utils._device import declare, device_session, info, network_config, state
 
 
 def argument_spec() -> dict:
     return device_session.options(
         None,
-        settings={"type": "dict"},
-        config={"type": "list", "elements": "dict",
-                "options": {"id": {"type": "int", "required": True}, "settings": {"type": "dict", "required": True}}},
-        backup={"type": "bool", "default": False},
         network={"type": "list", "elements": "dict", "default": []},
         tls_state={"type": "str", "choices": ["enabled", "disabled"]},
         complete={"type": "bool", "default": False},
-        gather={"type": "list", "elements": "str", "choices": list(read.TOPICS), "default": list(read.DEFAULT_TOPICS)},
-        cann_home={"type": "path"},
         allow_busy=device_session.ALLOW_BUSY, keep_previous=device_session.KEEP_PREVIOUS,
+        **dict(declare.OPTIONS, **info.OPTIONS)
     )
 
 

@@ -27,6 +27,7 @@ description:
 extends_documentation_fragment:
   - hccn.cluster._devices
   - hccn.cluster._devices.busy
+  - hccn.cluster._devices.declared
   - hccn.cluster._devices.previous
   - hccn.cluster._attributes
   - hccn.cluster._attributes.devices_group
@@ -50,22 +51,6 @@ options:
       - A key that may be repeated (C(arp), C(ip_rule), C(ip_route)) takes a list of values, which replaces all lines of the key.
       - With O(state=absent) the values are ignored.
     type: dict
-  config:
-    description:
-      - Keys and values by device. They take precedence over O(settings).
-    type: list
-    elements: dict
-    suboptions:
-      id:
-        description:
-          - Physical id of the device.
-        type: int
-        required: true
-      settings:
-        description:
-          - Keys and values of this device, as in O(settings).
-        type: dict
-        required: true
   pending_network:
     description:
       - Settings that M(hccn.cluster.device_network) will make after this task, in the form of its option O(hccn.cluster.device_network#module:config).
@@ -80,11 +65,6 @@ options:
     type: str
     choices: [present, absent]
     default: present
-  backup:
-    description:
-      - Create a backup of the file before it is changed.
-    type: bool
-    default: false
   create:
     description:
       - Create an empty file with mode 0644 if it does not exist, in the same way as the installer of the driver.
@@ -223,15 +203,12 @@ def argument_spec() -> dict:
     spec = device_session.options(
         "any",
         path={"type": "path", "default": "/etc/hccn.conf", "aliases": ["hccn_conf"]},
-        settings={"type": "dict"},
-        config={"type": "list", "elements": "dict",
-                "options": {"id": {"type": "int", "required": True}, "settings": {"type": "dict", "required": True}}},
         pending_network={"type": "list", "elements": "dict", "default": []},
         state={"type": "str", "choices": ["present", "absent"], "default": "present"},
-        backup={"type": "bool", "default": False},
         create={"type": "bool", "default": False},
         recover={"type": "bool", "default": False},
         allow_busy=device_session.ALLOW_BUSY, keep_previous=device_session.KEEP_PREVIOUS,
+        **declare.OPTIONS
     )
     del spec["hccn_conf"]
     return spec

@@ -17,6 +17,13 @@ from .device_errors import failed, sentence
 from .host import MAX_DEVICE_ID, expand
 from .npu_smi import NpuSmi
 
+OPTIONS: Mapping[str, Mapping[str, Any]] = {
+    "settings": {"type": "dict"},
+    "config": {"type": "list", "elements": "dict", "options": {"id": {"type": "int", "required": True}, "settings": {"type": "dict", "required": True}}},
+    "backup": {"type": "bool", "default": False},
+}
+"""Options of modules that set keys of hccn.conf (all but settings are documented in the fragment hccn.cluster._devices.declared)."""
+
 _NUMBERED = re.compile(r"_\d+$")
 
 

@@ -15,6 +15,12 @@ from .._core.words import npus
 from . import device_errors, device_session, read, read_950, software
 
 
+OPTIONS: Mapping[str, Mapping[str, Any]] = {
+    "gather": {"type": "list", "elements": "str", "choices": list(read.TOPICS), "default": list(read.DEFAULT_TOPICS)}, "cann_home": {"type": "path"},
+}
+"""Options of modules that read the devices (documented in the fragment hccn.cluster._devices.gather)."""
+
+
 def gather(session: device_session.Session, params: Mapping[str, Any], check_mode: bool) -> Dict[str, Any]:
     """Return the values of device_info, with ``failed`` and ``msg`` by ``fail_on``. Raises HccnError if nothing could be read."""
     started = time.time()

@@ -61,7 +61,7 @@ def _failed(result: Mapping[str, Any]) -> Optional[Values]:
 
 
 def _conf_params(params: Mapping[str, Any]) -> Values:
-    return dict(params, path=params["hccn_conf"], state="present", create=False, recover=False, pending_network=params["network"] or [], fail_on="any")
+    return dict(params, path=params["hccn_conf"], state="present", create=False, recover=False, pending_network=params["network"], fail_on="any")
 
 
 def _verified(before: Values, after: Values) -> Values:

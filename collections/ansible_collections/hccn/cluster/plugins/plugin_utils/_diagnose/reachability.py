@@ -68,7 +68,7 @@ def _records(host: str, result: Mapping[str, Any], pairs: Mapping[tuple[str, Any
         entry = pairs.get((host, device, address)) if isinstance(device, int) and isinstance(address, str) else None
         if entry is None or record.get("kind") != "ping":
             continue
-        sample = next(iter(reading.mappings(record.get("samples"))), {})
+        sample = reading.first_sample(record)
         rtt = reading.mapping(sample.get("latency_us")).get("min")
         shortest = float(rtt) if isinstance(rtt, (int, float)) and not isinstance(rtt, bool) and rtt > 0 else None
         sent, received = (value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else 0

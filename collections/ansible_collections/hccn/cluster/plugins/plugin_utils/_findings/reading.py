@@ -22,6 +22,11 @@ def mappings(value: Any) -> list[Mapping[str, Any]]:
     return [element for element in value[:MOST] if isinstance(element, Mapping)] if isinstance(value, (list, tuple)) else []
 
 
+def first_sample(record: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the first sample of a record, an empty mapping if it has none."""
+    return next(iter(mappings(record.get("samples"))), {})
+
+
 def text(value: Any) -> str:
     """Return the stripped value if it is text, else an empty text."""
     return value.strip() if isinstance(value, str) else ""

@@ -70,7 +70,7 @@ def of(folder: Path, playbook: str, hosts: Sequence[str], oldest: datetime.datet
             break
         mine = found.count(run_id, classes)
         for record in records:
-            sample = next(iter(reading.mappings(record.get("samples"))), {})
+            sample = reading.first_sample(record)
             host = reading.text(reading.mapping(record.get("source")).get("host"))
             if record.get("kind") == "finding":
                 found.add(Finding.of_sample(sample), mine, COMPARED)
@@ -98,8 +98,8 @@ def concluded_runs(folder: Path, playbook: str, oldest: datetime.datetime) -> It
 def _classes(records: Sequence[Mapping[str, Any]]) -> dict[str, str]:
     """Return the class of each host by the conclusion of a run."""
     conclusion = next((record for record in records if record.get("kind") == "conclusion"), {})
-    sample = next(iter(reading.mappings(conclusion.get("samples"))), {})
-    return {host: name for name, hosts in reading.mapping(sample.get("hosts")).items() if isinstance(hosts, list) for host in hosts if isinstance(host, str)}
+    by_class = reading.mapping(reading.first_sample(conclusion).get("hosts"))
+    return {host: name for name, hosts in by_class.items() if isinstance(hosts, list) for host in hosts if isinstance(host, str)}
 
 
 def oldest_of(within_minutes: float, now: Callable[[], datetime.datetime] = lambda: datetime.datetime.now(datetime.timezone.utc)) -> datetime.datetime:

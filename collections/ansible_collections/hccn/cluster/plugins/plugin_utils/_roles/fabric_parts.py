@@ -38,7 +38,7 @@ def of(folder: Path, hosts: Sequence[str], oldest: datetime.datetime, **floors: 
         if not wanted.intersection(classes):
             continue
         mine = found.count(run_id, classes)
-        if run_id not in found.runs:
+        if not mine:
             found.runs.append(run_id)
         for record in records:
             if record.get("kind") == "rdma":
@@ -46,7 +46,7 @@ def of(folder: Path, hosts: Sequence[str], oldest: datetime.datetime, **floors: 
             elif record.get("kind") == "plan":
                 topology = {**PlanRecord(record).topology(), **topology}
             elif record.get("kind") == "finding":
-                found.add(Finding.of_sample(next(iter(reading.mappings(record.get("samples"))), {})), mine, JUDGED)
+                found.add(Finding.of_sample(reading.first_sample(record)), mine, JUDGED)
     if measured:
         concluded = [host for host in hosts if host not in found.missing]
         judged = diagnose_records([one for one in measured if _between(one, wanted)], concluded, plan={"topology": topology}, **floors)
