@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -68,6 +69,14 @@ def test_change_stays_marked_until_it_is_complete(host: Path) -> None:
     assert files(host) == ["hccn.conf", "hccn.conf.restore.json"]
 
 
+def test_file_is_saved_before_a_query_writes_the_tls_flag(host: Path) -> None:
+    before = CONF.replace("tls_enable_0=0\n", "")
+    (host / "etc/hccn.conf").write_text(before)
+    found = bring(host, settings={}, keep_previous=True)
+    assert (found["changed"], conf(host), found["side_effects"][0]["key"]) == (False, CONF, "tls_enable_0")
+    assert json.loads((host / "etc/hccn.conf.restore.json").read_text())["hccn_conf"] == before
+
+
 def test_marker_that_cannot_be_removed_fails_the_call_but_keeps_its_results(host: Path) -> None:
     marker = host / "etc/hccn.conf.restore.unfinished"
     marker.mkdir()
@@ -106,8 +115,10 @@ def test_invalid_network_is_refused_before_anything_is_run(host: Path) -> None:
 
 @pytest.mark.parametrize("state, changed", [("disabled", False), ("enabled", True)])
 def test_tls_is_predicted(host: Path, state: str, changed: bool) -> None:
-    found = bring(host, tls_state=state, gather=[])["tls"]
-    assert (found["state"], [one["changed"] for one in found["devices"]], "msg" in found) == (state, [changed], False)
+    found = bring(host, diff=True, tls_state=state, gather=[])
+    assert (found["changed"], found["diff"]) == (False, [])
+    tls = found["tls"]
+    assert (tls["state"], [one["changed"] for one in tls["devices"]], "msg" in tls) == (state, [changed], False)
 
 
 def test_prediction_of_tls_writes_nothing(host: Path) -> None:

@@ -113,7 +113,7 @@ network:
   type: dict
   sample: {changed: false, commands: [], previous: [], side_effects: [], devices: []}
 tls:
-  description: Values of M(hccn.cluster.device_tls) in check mode. If the flag cannot be set, C(msg) is the reason.
+  description: Values of M(hccn.cluster.device_tls) in check mode, which are no change of this module. If the flag cannot be set, C(msg) is the reason.
   returned: O(tls_state) is given, and C(hccn.conf) and the network could be set
   type: dict
   sample: {state: disabled, changed: false, devices: [{id: 0, changed: false, errors: []}]}

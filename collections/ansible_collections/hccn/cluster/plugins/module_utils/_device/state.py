@@ -8,12 +8,12 @@ from __future__ import annotations
 from typing import Any, Callable, Dict, Mapping, Optional
 
 from .._core.errors import HccnError
-from . import declare, device_session, info, network, saved_state, tls_flag
+from . import conf, conf_file, declare, device_session, info, network, saved_state, tls_flag
 
 Values = Dict[str, Any]
 
-PARTS = ("hccn_conf", "network", "tls")
-"""The return keys with the values of other modules, in the order in which the parts run. Those of device_info are not nested."""
+SETTING_PARTS = ("hccn_conf", "network")
+"""The return keys with the values of modules that set the host, in the order in which they run. The key ``tls`` is a prediction."""
 
 
 def bring(params: Mapping[str, Any], check_mode: bool, backup: Callable[[str], str]) -> Values:
@@ -27,6 +27,8 @@ def bring(params: Mapping[str, Any], check_mode: bool, backup: Callable[[str], s
         return _part(lambda: declare.declare(conf_params, check_mode, backup, session.host))
 
     def read() -> Values:
+        if params["keep_previous"] and "tls" in params["gather"] and not check_mode:
+            _save_before_tls_queries(session)
         if params["complete"] and not check_mode:
             saved_state.complete(params["hccn_conf"])
         return info.gather(session, params, check_mode)
@@ -41,9 +43,9 @@ def bring(params: Mapping[str, Any], check_mode: bool, backup: Callable[[str], s
         result["tls"] = _prediction(session, params)
     failed = _failed(result)
     result.update({"devices": []}, **(_part(read) if failed is None else {key: failed[key] for key in ("failed", "msg", "error") if key in failed}))
-    diffs = [result[part].pop("diff", []) for part in PARTS if part in result]
+    diffs = [result[part].pop("diff", []) for part in SETTING_PARTS if part in result]
     result["diff"] = [one for diff in diffs for one in (diff if isinstance(diff, list) else [diff])]
-    result["changed"] = any(result[part].get("changed") for part in PARTS if part in result)
+    result["changed"] = any(result[part].get("changed") for part in SETTING_PARTS if part in result)
     return result
 
 
@@ -57,11 +59,23 @@ def _part(run: Callable[[], Values]) -> Values:
 
 def _failed(result: Mapping[str, Any]) -> Optional[Values]:
     """Return the part that failed. A TLS flag that could not be set is a prediction, not a failure."""
-    return next((result[part] for part in ("hccn_conf", "network") if result.get(part, {}).get("failed")), None)
+    return next((result[part] for part in SETTING_PARTS if result.get(part, {}).get("failed")), None)
 
 
 def _conf_params(params: Mapping[str, Any]) -> Values:
     return dict(params, path=params["hccn_conf"], state="present", create=False, recover=False, pending_network=params["network"], fail_on="any")
+
+
+def _save_before_tls_queries(session: device_session.Session) -> None:
+    """Save hccn.conf if TLS queries would write missing keys into it."""
+    if _lacks_tls_flags(session):
+        with conf_file.locked(session.path, session.tool.timeout):
+            saved_state.save(session.path, session.conf_text())
+
+
+def _lacks_tls_flags(session: device_session.Session) -> bool:
+    text = session.conf_text()
+    return text is not None and any(conf.value_of(text, device, "tls_enable") is None for device in session.devices)
 
 
 def _verified(before: Values, after: Values) -> Values:
@@ -73,4 +87,5 @@ def _prediction(session: device_session.Session, params: Mapping[str, Any]) -> V
     """Return what device_tls returns in check mode, which writes nothing into hccn.conf."""
     state = params["tls_state"]
     found = _part(lambda: tls_flag.set_flag(session, dict(params, state=state, validate_only=False, fail_on="any"), True))
+    found.pop("diff", None)  # the call that sets the flag shows it
     return dict({"devices": []}, state=state, **found)
