@@ -12,7 +12,7 @@ from typing import Dict, List, Match, NamedTuple, Optional, Sequence, Tuple
 from .._core.errors import HccnError
 from .._core.words import beginning, some
 from .launch_causes import CAUSES, origin_of
-from .launch_texts import DECISIVE, HERE, HERE_CODES, LATER, WHERE, Text
+from .launch_texts import DECISIVE, HERE, HERE_CODES, LATER, WHERE, Text, compiled
 
 LINE_LIMIT = 300
 """Characters of a line of output that a message contains."""
@@ -81,7 +81,7 @@ def _search(table: Sequence[Text], text: str, is_later: bool) -> List[HccnError]
 
 
 def _error_of(one: Text, text: str, is_later: bool) -> Optional[LaunchError]:
-    matches = list(islice(one.pattern.finditer(text), _MOST))
+    matches = list(islice(compiled(one.pattern).finditer(text), _MOST))
     if not matches:
         return None
     first = matches[0]
@@ -119,7 +119,7 @@ def _name(text: str) -> str:
 
 def _elsewhere(code: str, text: str) -> List[Place]:
     for pattern in WHERE.get(HERE if code in HERE_CODES else origin_of(code), ()):
-        found = _unique([place for match in islice(pattern.finditer(text), _MOST) for place in _places(match)])
+        found = _unique([place for match in islice(compiled(pattern).finditer(text), _MOST) for place in _places(match)])
         if found:
             return found
     return []
