@@ -76,6 +76,8 @@ NOT_RUN = {
         "ansible-playbook hccn.cluster.check_fabric -e hccn_hosts=npu -e check_fabric_plan=quick",
         "ansible-playbook hccn.cluster.conclude_slices -e hccn_hosts=npu -e conclude_slices_of=check_fabric"),
         "they need several pods; tests/integration/conclude/test_fabric_parts.py runs the playbooks on small ones"),
+    """ansible-playbook hccn.cluster.check_fabric -e '{"check_fabric_parts": ["pod1", "pod2"]}' -e check_fabric_plan_only=true""":
+        "it needs several pods; tests/integration/check_fabric/test_options.py runs it on a small one",
     "ansible-playbook hccn.cluster.report -e report_path=page.html": "it needs a run in the history; the tutorial runs the same command",
     "ansible-playbook hccn.cluster.compare": "it needs a good run in the history; tests/integration/history/test_compare.py runs the playbook",
     "ansible-rulebook -r hccn.cluster.degraded -i inventory -e eda.yml": "it needs Java; tests/integration/eda runs the rulebook where that is installed",

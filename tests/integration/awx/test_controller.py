@@ -240,7 +240,7 @@ def test_data_has_the_form_of_aap_configuration(tmp_path: Path) -> None:
     if not (PLACE / "ansible_collections/awx/awx/MANIFEST.json").exists():
         skip("awx-collection")
     settings = {"awx_credential_inputs": None, "awx_notification_configuration": None, "awx_credentials": ["npu hosts"], "awx_notifications": ["pager"],
-                "awx_state": "data", "awx_data_path": str(tmp_path / "controller.yml")}
+                "awx_fabric_parts": ["pod1", "pod2"], "awx_state": "data", "awx_data_path": str(tmp_path / "controller.yml")}
     done = play(tmp_path, "http://127.0.0.1:9", **settings)
     assert (done.returncode, changed(done)) == (0, 1), done.stdout + done.stderr
     assert changed(play(tmp_path, "http://127.0.0.1:9", **settings)) == 0
@@ -258,7 +258,7 @@ def test_data_has_the_form_of_aap_configuration(tmp_path: Path) -> None:
     assert {kind: len(found) for kind, found in data.items()} == {
         "controller_labels": 1, "controller_execution_environments": 1, "controller_projects": 1, "controller_inventories": 1,
         "controller_inventory_sources": 1, "controller_credential_types": 1, "controller_credentials": 1, "controller_notifications": 0,
-        "controller_templates": len(NAMES), "controller_workflows": 1, "controller_schedules": 2, "controller_roles": 2}
+        "controller_templates": len(NAMES), "controller_workflows": 2, "controller_schedules": 2, "controller_roles": 2}
     assert data["controller_credential_types"][0]["injectors"] == {"env": {"HCCN_RESULTS_PATH": "{  { path }}"}}
     fabric = next(one for one in data["controller_templates"] if one["name"] == "hccn check_fabric")
     assert fabric["extra_vars"]["check_fabric_devices"] == "{{ survey_check_fabric_devices | default('') | hccn.cluster.survey_value('check_fabric_devices') }}"

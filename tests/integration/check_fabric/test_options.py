@@ -28,6 +28,21 @@ def test_plan_only_measures_nothing(cluster: Cluster, tmp_path: Path) -> None:
     assert [cluster.calls(name).count("0 client") for name in cluster.ports] == [0, 0, 0]
 
 
+def test_plan_in_parts_says_the_time_and_coverage_of_the_whole(cluster: Cluster, tmp_path: Path) -> None:
+    leaves = {name: {"check_fabric_leaf": leaf} for name, leaf in {"n1": "A", "n2": "B", "n3": "C"}.items()}
+    output = play(cluster, tmp_path, of_hosts=leaves, parts={"pod1": ["n1", "n2"]}, check_fabric_parts=["pod1"], check_fabric_plan_only=True)
+    assert ("In parts: leaves in each of 1 part at the same time, at most 1 round (pod1), then quick over all hosts: about 2 s of measuring, "
+            "2 of 3 pairs of leaves") in output
+    assert "1 host in no part, measured only by quick over all hosts: n3" in output
+
+
+@pytest.mark.long
+def test_parts_that_are_no_groups_are_refused(cluster: Cluster, tmp_path: Path) -> None:
+    output = play(cluster, tmp_path, code=FAILED, check_fabric_parts=["pod9"])
+    assert ("check_fabric_parts: the inventory has no group pod9; check_fabric_parts describes a plan and measures nothing: "
+            "set check_fabric_plan_only as well") in output
+
+
 def test_invalid_limits_are_refused_before_the_measurement(cluster: Cluster, tmp_path: Path) -> None:
     output = play(cluster, tmp_path, code=FAILED, check_fabric_relative_floor="97", check_fabric_line_rate_floor="90", check_fabric_timeout_s="1")
     assert ("check_fabric_relative_floor is 97, not a number between 0 and 1 such as 0.97; check_fabric_line_rate_floor is 90, neither 0 nor a "

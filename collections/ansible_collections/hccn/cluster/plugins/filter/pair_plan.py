@@ -93,6 +93,13 @@ options:
       - Duration of one test in seconds, including its overhead, for O(budget) and the estimate. Use the value from a run on your hosts.
     type: float
     default: 8
+  parts:
+    description:
+      - Names of hosts by the name of a part, such as a pod of the network. The summary then also has the time and coverage of the whole, if each part is
+        measured with V(leaves) by a job of its own, all at the same time, and then this plan over all hosts.
+      - A host can be in one part only. Hosts that are not in the input are ignored.
+    type: dict
+    default: {}
   compact:
     description:
       - Whether the plan contains the rule that generates its rounds instead of the pairs. The default is V(true) for plans with more than 512 pairs.
@@ -158,21 +165,24 @@ _value:
   type: dict
 """
 
-from collections.abc import Callable, Iterable
+import functools
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose.detection_limit import forecast
 from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.pair_plan import make_plan
+from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.parts import make_plan as make_plan_in_parts
 from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.plan_summary import SECONDS_PER_PAIR
 from ansible_collections.hccn.cluster.plugins.plugin_utils._trust import guard
 
 
 def pair_plan(hosts: Any, plan: str = "quick", seed: int = 0, rails: Iterable[int] | None = None, run_id: str | None = None, pairs: Any = None,
               groups: Any = None, budget: float | None = None, seconds_per_pair: float = SECONDS_PER_PAIR, compact: bool | None = None,
-              absent: Iterable[Any] = (), allow_empty: bool = False) -> dict[str, Any]:
+              absent: Iterable[Any] = (), allow_empty: bool = False, parts: Mapping[str, Sequence[str]] | None = None) -> dict[str, Any]:
     """See DOCUMENTATION."""
-    return make_plan(hosts, plan, seed, rails, run_id, pairs=pairs, absent=absent, groups=groups, budget=budget, seconds_per_pair=seconds_per_pair,
-                     compact=compact, allow_empty=allow_empty, sees=forecast)
+    make = functools.partial(make_plan_in_parts, parts=parts) if parts else make_plan
+    return make(hosts, plan=plan, seed=seed, rails=rails, run_id=run_id, pairs=pairs, absent=absent, groups=groups, budget=budget,
+                seconds_per_pair=seconds_per_pair, compact=compact, allow_empty=allow_empty, sees=forecast)
 
 
 class FilterModule:

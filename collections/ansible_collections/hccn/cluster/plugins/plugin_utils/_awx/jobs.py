@@ -81,3 +81,22 @@ def nodes(pages: bool, sliced: bool = False) -> list[dict[str, Any]]:
         {"identifier": "check_collective", "job": "check_collective", **after_collective},
         {"identifier": "report", "job": "report", "extra_data": {"report_fail_on": "failed", "report_after": "check_collective"}, "state": state},
     ]
+
+
+PARTS_WORKFLOW = "fabric in parts"
+PARTS_WORKFLOW_TEXT = "check_fabric on each part of the fabric at the same time, then on all hosts, and the verdict over all runs"
+
+
+def nodes_of_parts(parts: Sequence[str]) -> list[dict[str, Any]]:
+    """Return the nodes of the workflow that measures a large fabric in parts. ``parts``: groups of the inventory."""
+    return [
+        *({"identifier": part, "job": "check_fabric", "extra_data": {"hccn_hosts": part, "check_fabric_plan": "leaves"}, "always_nodes": [ALL_HOSTS]}
+          for part in parts),
+        {"identifier": ALL_HOSTS, "job": "check_fabric", "extra_data": {"check_fabric_plan": "quick"}, "all_parents_must_converge": True,
+         "always_nodes": ["conclude"]},
+        {"identifier": "conclude", "job": "conclude_slices", "extra_data": {"conclude_slices_of": "check_fabric"}},
+    ]
+
+
+ALL_HOSTS = "all hosts"
+"""Node after the parts. A group of an inventory has no space in its name."""

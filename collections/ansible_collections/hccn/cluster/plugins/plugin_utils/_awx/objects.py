@@ -66,6 +66,8 @@ def objects(settings: Settings, made_surveys: Mapping[str, Mapping[str, Any]]) -
                          "them in awx_credentials, or [] if there are none. Nothing was changed")
     if settings["bring_up_slices"] > 1 and not names.pages:
         raise InputError("awx_bring_up_slices needs awx_history_path, since the slices are judged as one run from the history. Nothing was changed")
+    if names.parts and not names.pages:
+        raise InputError("awx_fabric_parts needs awx_history_path, since the parts are judged as one run from the history. Nothing was changed")
     found = {
         "controller_labels": [{"name": label, "organization": names.organization} for label in settings.get("labels", [])],
         "controller_execution_environments": list(_environment(settings, names)),
@@ -76,7 +78,7 @@ def objects(settings: Settings, made_surveys: Mapping[str, Mapping[str, Any]]) -
         "controller_credentials": list(_credentials(settings, names)),
         "controller_notifications": list(_notifications(settings, names)),
         "controller_templates": [_template(settings, names, job, made_surveys.get(job["name"])) for job in jobs.JOBS],
-        "controller_workflows": [_workflow(settings, names)],
+        "controller_workflows": list(_workflows(settings, names)),
         "controller_schedules": list(_schedules(settings, names)),
         "controller_roles": list(_roles(settings, names)),
     }
@@ -90,7 +92,8 @@ class _Names:
         self._prefix = settings["prefix"]
         self.organization = settings["organization"]
         self.pages = "history_path" in settings
-        self.workflow = self.of(jobs.WORKFLOW)
+        self.parts: Sequence[str] = settings.get("fabric_parts", [])
+        self.workflows = [self.of(name) for name in (jobs.WORKFLOW, *([jobs.PARTS_WORKFLOW] if self.parts else []))]
         self.templates = [self.of(job["name"]) for job in jobs.JOBS]
         self.credentials_known = "credentials" in settings or "credential_inputs" in settings
         self.credentials = [*settings.get("credentials", []), *([self.of("hosts")] if "credential_inputs" in settings else []),
@@ -159,21 +162,27 @@ def _template(settings: Settings, names: _Names, job: Mapping[str, Any], survey:
         "extra_vars": {**kept, **(questions.conversions(survey) if survey else {})},
         "survey_enabled": survey is not None, "survey_spec": survey or {}, "ask_variables_on_launch": True, "ask_job_type_on_launch": True,
         "ask_diff_mode_on_launch": True, "ask_limit_on_launch": False,
-        # The pairs of hosts must not be cut into slices, nor measured twice at a time. AWX still runs the slices of one job at the same time.
-        "allow_simultaneous": False, "job_slice_count": settings["bring_up_slices"] if job["name"] == "bring_up" else 1,
+        # The pairs of hosts must not be cut into slices, nor measured twice at a time. Parts of the fabric have no host in common. AWX runs the slices of one
+        # job at the same time in any case.
+        "allow_simultaneous": job["name"] == "check_fabric" and bool(names.parts),
+        "job_slice_count": settings["bring_up_slices"] if job["name"] == "bring_up" else 1,
         **({"credentials": names.credentials} if names.credentials_known else {}),
         **({"notification_templates_error": names.notifications} if names.notifications else {}),
         **_given(settings, labels="labels", instance_groups="instance_groups"),
     }
 
 
-def _workflow(settings: Settings, names: _Names) -> dict[str, Any]:
-    planned = jobs.nodes(names.pages, settings["bring_up_slices"] > 1)
-    nodes = [{"identifier": node["identifier"], "unified_job_template": names.of(node["job"]), "lookup_organization": names.organization,
-              **{key: value for key, value in node.items() if key not in ("identifier", "job")}} for node in planned]
-    return {"name": names.workflow, "organization": names.organization, "description": jobs.WORKFLOW_TEXT, "inventory": names.of("hosts"),
-            "allow_simultaneous": False, **({"notification_templates_error": names.notifications} if names.notifications else {}),
-            **_given(settings, labels="labels"), NODES: nodes}
+def _workflows(settings: Settings, names: _Names) -> Iterator[dict[str, Any]]:
+    planned = [(jobs.WORKFLOW_TEXT, jobs.nodes(names.pages, settings["bring_up_slices"] > 1)), (jobs.PARTS_WORKFLOW_TEXT, jobs.nodes_of_parts(names.parts))]
+    for name, (text, nodes) in zip(names.workflows, planned):
+        yield {"name": name, "organization": names.organization, "description": text, "inventory": names.of("hosts"),
+               "allow_simultaneous": False, **({"notification_templates_error": names.notifications} if names.notifications else {}),
+               **_given(settings, labels="labels"), NODES: [_node(node, names) for node in nodes]}
+
+
+def _node(node: Mapping[str, Any], names: _Names) -> dict[str, Any]:
+    return {"identifier": node["identifier"], "unified_job_template": names.of(node["job"]), "lookup_organization": names.organization,
+            **{key: value for key, value in node.items() if key not in ("identifier", "job")}}
 
 
 def _schedules(settings: Settings, names: _Names) -> Iterator[dict[str, Any]]:
@@ -185,7 +194,7 @@ def _schedules(settings: Settings, names: _Names) -> Iterator[dict[str, Any]]:
 
 
 def _roles(settings: Settings, names: _Names) -> Iterator[dict[str, Any]]:
-    run = {"job_templates": names.templates, "workflows": [names.workflow]}
+    run = {"job_templates": names.templates, "workflows": names.workflows}
     change = {**run, "projects": [names.of("project")], "inventories": [names.of("hosts")]}
     for role, who, what in (("execute", "run", run), ("admin", "change", change)):
         actors = _given(settings, teams=f"{who}_teams", users=f"{who}_users")
@@ -202,7 +211,7 @@ def calls(made: Objects) -> Iterator[tuple[str, dict[str, Any]]]:
                 yield "workflow_job_template_node", {**node, "workflow_job_template": one["name"], "organization": one["organization"]}
 
 
-EVERYTHING: Settings = {"history_path": "/", "image": "none", "credential_inputs": {}, "notification_configuration": {}}
+EVERYTHING: Settings = {"history_path": "/", "image": "none", "credential_inputs": {}, "notification_configuration": {}, "fabric_parts": ["npu"]}
 """With these settings, every object is created that the role can create."""
 
 

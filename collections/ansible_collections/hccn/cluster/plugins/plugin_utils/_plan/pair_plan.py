@@ -36,11 +36,28 @@ LISTED_PAIRS = 512
 """If the caller leaves the form open, plans of more pairs are given as a schedule: each listed pair adds 170 bytes to the task arguments of every host."""
 
 
-def make_plan(hosts: Any, plan: str = QUICK, seed: int = 0, rails: Iterable[int] | None = None, run_id: str | None = None, *,
-              pairs: Any = None, absent: Iterable[Any] = (), groups: Any = None, budget: float | None = None, seconds_per_pair: float = SECONDS_PER_PAIR,
-              adaptive: bool = False, compact: bool | None = False, allow_empty: bool = False,
-              sees: Callable[[Mapping[str, Any]], Mapping[str, Any]] | None = None) -> dict[str, Any]:
+@dataclass(frozen=True)
+class Planned:
+    """A plan as make_plan returns it, and the pairs of devices, hosts and leaves that it covers, of those that are possible."""
+
+    plan: dict[str, Any]
+    covered: plan_coverage.Covered
+    possible: plan_coverage.Covered
+
+
+def make_plan(hosts: Any, plan: str = QUICK, seed: int = 0, rails: Iterable[int] | None = None, run_id: str | None = None, **settings: Any) -> dict[str, Any]:
     """Return a plan as rdma_perf takes it: ``plan``, ``rounds``, ``hosts``, ``topology``, ``summary``, and ``run_id`` if one is given.
+
+    ``settings``: as for planned.
+    """
+    return planned(hosts, plan, seed, rails, run_id, **settings).plan
+
+
+def planned(hosts: Any, plan: str = QUICK, seed: int = 0, rails: Iterable[int] | None = None, run_id: str | None = None, *,
+            pairs: Any = None, absent: Iterable[Any] = (), groups: Any = None, budget: float | None = None, seconds_per_pair: float = SECONDS_PER_PAIR,
+            adaptive: bool = False, compact: bool | None = False, allow_empty: bool = False,
+            sees: Callable[[Mapping[str, Any]], Mapping[str, Any]] | None = None) -> Planned:
+    """Return a plan with what it covers.
 
     ``compact``: return ``schedule`` and ``wiring`` instead of ``rounds`` and ``topology``; None decides by the number of pairs. See plan_forms.py.
     ``absent``: hosts, or ``{host, device}``, whose ``pairs`` are listed in the summary as ``unmeasured``; other unknown ones are refused.
@@ -79,7 +96,7 @@ def make_plan(hosts: Any, plan: str = QUICK, seed: int = 0, rails: Iterable[int]
         summary["sees"].update(sees(summary))
     head = {"plan": plan, "hosts": {host.name: host.control() for host in body.hosts_of(known)}, "summary": summary}
     whole = _with_pairs(head, body, topology_of_hosts(known, known_groups, used), used, compact)
-    return whole if run_id is None else {"run_id": run_id, **whole}
+    return Planned(whole if run_id is None else {"run_id": run_id, **whole}, body.covered, possible)
 
 
 @dataclass(frozen=True)

@@ -47,9 +47,9 @@ def summarise(plan: str, hosts: Sequence[PlanHost], groups: Mapping[str, Groups]
     """Return the summary of a plan. ``coverage`` is the share, 0 to 1, of all pairs of devices that such a plan could measure; ``minutes`` is an estimate."""
     unknown = sorted(host.name for host in hosts if any(device in rails and device not in groups[host.name].leaves for device in host.devices))
     leaves = {leaf for host in hosts for device, leaf in groups[host.name].leaves.items() if device in rails}
-    covers = {"host_pairs": _share(covered.hosts, possible.hosts), "device_pairs": _share(covered.devices, possible.devices)}
+    covers = {"host_pairs": share(covered.hosts, possible.hosts), "device_pairs": share(covered.devices, possible.devices)}
     if leaves:
-        covers["leaf_pairs"] = _share(len(covered.leaves), len(possible.leaves))
+        covers["leaf_pairs"] = share(len(covered.leaves), len(possible.leaves))
     summary = {
         "hosts": len(hosts), "rails": list(rails), "rounds": rounds, "pairs": covered.devices, "coverage": covers["device_pairs"]["share"],
         "seconds_per_pair": seconds, "minutes": round(rounds * seconds / 60, 1), "adaptive": adaptive, "leaves": len(leaves), "covers": covers,
@@ -61,7 +61,8 @@ def summarise(plan: str, hosts: Sequence[PlanHost], groups: Mapping[str, Groups]
     return {**summary, "sees": {"classes": [name for name in CLASSES if name not in blind], "not": blind}}
 
 
-def _share(planned: int, possible: int) -> dict[str, Any]:
+def share(planned: int, possible: int) -> dict[str, Any]:
+    """Return the numbers and the share, 0 to 1."""
     return {"planned": planned, "possible": possible, "share": round(planned / possible, 4) if possible else 0.0}
 
 

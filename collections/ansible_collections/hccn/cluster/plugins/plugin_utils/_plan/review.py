@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from math import ceil
 from typing import Any
 
-from ...module_utils._core.words import counted
+from ...module_utils._core.words import counted, some
 
 ONCE, TASKS, TASK_S = 20, 8, 1.0
 """Tasks of a check that run once and on each host, without those that measure, and an estimate of the time of one over ssh."""
@@ -35,6 +35,8 @@ def lines(plan: Mapping[str, Any], settings: Settings) -> list[str]:
     found = [_cost(plan["plan"], summary, settings)]
     if summary["pairs"] > 0:
         found.append(_detects(summary))
+    if "parts" in summary:
+        found += _parts(plan["plan"], summary["parts"])
     return found + [f"Not measured: {pair}" for pair in summary.get("unmeasured", ())]
 
 
@@ -72,6 +74,17 @@ def _cost(name: str, summary: Mapping[str, Any], settings: Settings) -> str:
     return (f"{name}: {counted(summary['pairs'], 'pair')} of NPUs over {counted(summary['hosts'], 'host')} in {counted(summary['rounds'], 'round')}, "
             f"{round(100 * summary['coverage'], 1)} % of all pairs, {settings.operation} {settings.measure}, {settings.size} bytes, "
             f"about {_time(measuring)} of measuring, {_time(whole)} in all without a confirmation run")
+
+
+def _parts(name: str, whole: Mapping[str, Any]) -> Iterator[str]:
+    leaves, outside = whole["leaf_pairs"], whole["outside"]
+    seen = f"{leaves['planned']} of {leaves['possible']} pairs of leaves" if leaves["possible"] else "no leaf is known"
+    yield (f"In parts: {whole['plan']} in each of {counted(whole['parts'], 'part')} at the same time, at most {counted(whole['rounds'], 'round')} "
+           f"({whole['longest']}), then {name} over all hosts: about {_time(whole['seconds'])} of measuring, {seen}")
+    for part in whole["empty"]:
+        yield f"The part {part} has no two hosts to measure: only {name} over all hosts measures it"
+    if outside["hosts"]:
+        yield f"{counted(outside['hosts'], 'host')} in no part, measured only by {name} over all hosts: {some(outside['names'], count=outside['hosts'])}"
 
 
 def _time(seconds: float) -> str:

@@ -63,6 +63,23 @@ def test_slices_of_bring_up_are_judged_as_one_run():
         objects.objects({**LEAST, "bring_up_slices": 4}, {})
 
 
+def test_parts_of_the_fabric_are_measured_at_the_same_time_and_judged_as_one():
+    settings = {"credentials": [], "history_path": "/h", "fabric_parts": ["pod1", "pod2"], "run_teams": ["operators"]}
+    nodes = one(settings, "controller_workflows", "hccn fabric in parts")["simplified_workflow_nodes"]
+    assert [(node["identifier"], node["unified_job_template"], node["extra_data"], node.get("all_parents_must_converge"), node.get("always_nodes"))
+            for node in nodes] == [
+        ("pod1", "hccn check_fabric", {"hccn_hosts": "pod1", "check_fabric_plan": "leaves"}, None, ["all hosts"]),
+        ("pod2", "hccn check_fabric", {"hccn_hosts": "pod2", "check_fabric_plan": "leaves"}, None, ["all hosts"]),
+        ("all hosts", "hccn check_fabric", {"check_fabric_plan": "quick"}, True, ["conclude"]),
+        ("conclude", "hccn conclude_slices", {"conclude_slices_of": "check_fabric"}, None, None)]
+    assert [one(settings, "controller_templates", f"hccn {job}")["allow_simultaneous"] for job in ("check_fabric", "bring_up")] == [True, False]
+    workflows = ["hccn from bare hosts to a proven fabric", "hccn fabric in parts"]
+    assert objects.objects({**LEAST, **settings}, {})["controller_roles"][0]["workflows"] == workflows
+    assert [given["name"] for module, given in objects.removals(LEAST) if module == "workflow_job_template"] == workflows
+    with pytest.raises(InputError, match="^awx_fabric_parts needs awx_history_path"):
+        objects.objects({**LEAST, "fabric_parts": ["pod1"]}, {})
+
+
 def test_lists_of_the_administrator_are_sent_only_if_given():
     template = one({}, "controller_templates", "hccn tls")
     assert {"labels", "instance_groups", "notification_templates_error"} & set(template) == set()
