@@ -13,13 +13,14 @@ from tests.lib.project import ROOT
 ANSIBLE_PLAYBOOK = str(Path(sys.executable).with_name("ansible-playbook"))
 BYTECODE = ROOT / "tests/lib/bytecode"
 CALLBACKS = ROOT / "tests/lib/callbacks"
+KEPT = {"PYTHONPATH": str(BYTECODE), "ANSIBLE_CALLBACK_PLUGINS": str(CALLBACKS)}
+"""With these variables, a run keeps and uses what earlier runs have compiled. They save time only."""
 
 
 def ansible_environment(**more: str) -> dict[str, str]:
     """Return the environment of an Ansible command that uses this checkout, without settings of the user or the history of another run in this process."""
     own = {"ANSIBLE_CONFIG": str(ROOT / "tests/ansible.cfg"), "ANSIBLE_COLLECTIONS_PATH": str(ROOT / "collections"), "ANSIBLE_NOCOLOR": "true",
-           "ANSIBLE_CALLBACK_PLUGINS": str(CALLBACKS),
-           "ANSIBLE_PYTHON_INTERPRETER": sys.executable, "PYTHONPATH": os.pathsep.join(filter(None, [str(BYTECODE), os.environ.get("PYTHONPATH")]))}
+           **KEPT, "ANSIBLE_PYTHON_INTERPRETER": sys.executable, "PYTHONPATH": os.pathsep.join(filter(None, [str(BYTECODE), os.environ.get("PYTHONPATH")]))}
     outside = {name: value for name, value in os.environ.items() if not name.startswith("HCCN_RESULTS_")}
     return {**outside, "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]), **own, **more}
 
@@ -30,7 +31,7 @@ def isolated_environment(folder: Path, **more: str) -> dict[str, str]:
     settings.touch()
     (folder / "home").mkdir(exist_ok=True)
     return {"PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8", "HOME": str(folder / "home"), "PYTHONDONTWRITEBYTECODE": "1", "ANSIBLE_CONFIG": str(settings),
-            "ANSIBLE_NOCOLOR": "1", "ANSIBLE_LOCAL_TEMP": str(folder / "tmp"), "ANSIBLE_COLLECTIONS_PATH": str(ROOT / "collections"), **more}
+            **KEPT, "ANSIBLE_NOCOLOR": "1", "ANSIBLE_LOCAL_TEMP": str(folder / "tmp"), "ANSIBLE_COLLECTIONS_PATH": str(ROOT / "collections"), **more}
 
 
 def run_playbook(playbook: str | Path, inventory: str | Path, *arguments: str, cwd: str | Path = ROOT, timeout: float = 300,

@@ -25,7 +25,7 @@ from tests.lab.versions import cores
 from tests.lab.benchmarks.null import answers
 from tests.lab.versions.interpreters import found as interpreters
 from tests.contract.security.mutations import CANARY, MARK
-from tests.lib.playbook import ansible_environment, unfolded
+from tests.lib.playbook import BYTECODE, ansible_environment, unfolded
 from tests.lib.project import COLLECTION, ROOT, skip
 
 pytestmark = [pytest.mark.slow, pytest.mark.long]
@@ -104,7 +104,7 @@ def play(site: Path, binaries: Path, place: Path, playbook: str, odd: Mapping[st
             ANSIBLE_CONNECTION_PLUGINS=str(SECURITY / "connection"), ANSIBLE_FORKS="2", BENCH_ANSWERS=str(site), HCCN_ODD=json.dumps(odd),
             HCCN_ODD_PLACE=str(place), HCCN_RESULTS_PATH=str(place / "history"), ANSIBLE_CALLBACKS_ENABLED="hccn.cluster.results", HOME=str(place / "home"),
             TMPDIR=str(temporary), ANSIBLE_HOME=str(place / "home/.ansible"), ANSIBLE_PYTHON_INTERPRETER=sys.executable,
-            PATH=os.pathsep.join([str(binaries), os.environ["PATH"]]), PYTHONPATH=str(ROOT))
+            PATH=os.pathsep.join([str(binaries), os.environ["PATH"]]), PYTHONPATH=os.pathsep.join([str(BYTECODE), str(ROOT)]))
         done = subprocess.run([binaries / "ansible-playbook", "-i", site / "hosts.json", f"hccn.cluster.{playbook}"], cwd=place / "work", env=environment,
                               stdin=subprocess.DEVNULL, capture_output=True, timeout=240)
     mutations = place / "mutations"

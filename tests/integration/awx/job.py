@@ -20,6 +20,7 @@ from typing import Any, BinaryIO
 import ansible_runner
 import yaml
 
+from tests.lib.playbook import KEPT
 from tests.lib.project import ROOT
 
 DEADLINE = 300
@@ -139,7 +140,7 @@ class Job:
             "ANSIBLE_PARAMIKO_RECORD_HOST_KEYS": "False", "ANSIBLE_RETRY_FILES_ENABLED": "False", "AWX_HOST": "https://awx.example",
             "AWX_PRIVATE_DATA_DIR": str(self.folder), "JOB_ID": str(self.id), "INVENTORY_ID": "1", "MAX_EVENT_RES": "700000",
             "PROJECT_REVISION": "0" * 40, "ANSIBLE_SSH_CONTROL_PATH_DIR": str(self.folder / "cp"),
-            "ANSIBLE_CALLBACK_PLUGINS": str(self.folder / "callbacks"),
+            "ANSIBLE_CALLBACK_PLUGINS": f"{self.folder}/callbacks:{KEPT['ANSIBLE_CALLBACK_PLUGINS']}", "PYTHONPATH": KEPT["PYTHONPATH"],
             "ANSIBLE_CALLBACKS_ENABLED": ",".join(filter(None, ["indirect_instance_count", defaults.get("callbacks_enabled", "")])),
         }
         for variable, setting, own, behind in PATHS:

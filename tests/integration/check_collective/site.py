@@ -11,6 +11,7 @@ import uuid
 from pathlib import Path
 
 from tests.integration.check_collective.mpi import CALL_SECONDS, TOKEN, carrying, hosts_on_this_machine, mpirun
+from tests.lib.playbook import KEPT
 from tests.lib.project import ROOT
 
 MODULES = "ansible_collections.hccn.cluster.plugins.modules."
@@ -36,7 +37,7 @@ class Site:
         return {
             "ANSIBLE_CONFIG": str(self.folder / "ansible.cfg"), "ANSIBLE_COLLECTIONS_PATH": str(ROOT / "collections"),
             "ANSIBLE_INVENTORY": "localhost,", "ANSIBLE_STDOUT_CALLBACK": "minimal", "ANSIBLE_CALLBACK_RESULT_FORMAT": "json",
-            "ANSIBLE_LOCAL_TEMP": str(self.scratch / "local"), "ANSIBLE_REMOTE_TEMP": str(self.scratch / "remote"),
+            **KEPT, "ANSIBLE_LOCAL_TEMP": str(self.scratch / "local"), "ANSIBLE_REMOTE_TEMP": str(self.scratch / "remote"),
         }
 
     def ansible(self, check_mode: bool = False, faults: dict[str, str] | None = None, **options: object) -> dict:

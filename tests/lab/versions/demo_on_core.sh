@@ -14,7 +14,7 @@ venv=$(.venv/bin/python -m tests.lab.versions.cores "$@")
 
 unset ANSIBLE_COLLECTIONS_PATH
 export PATH="$venv/bin:$PATH" HCCN_DEMO_FOLDER="$place/nodes"
-export PYTHONPATH="$root/tests/lib/bytecode" # keeps compiled modules, which saves time only
+export PYTHONPATH="$root/tests/lib/bytecode" ANSIBLE_CALLBACK_PLUGINS="$root/tests/lib/callbacks" # keep what is compiled, which saves time only
 ansible-playbook --version | sed -n 1p
 
 ANSIBLE_CONFIG=$root/ansible.cfg ansible-playbook -i inventories/demo/hosts playbooks/demo.yml

@@ -13,11 +13,11 @@ KEPT = os.path.join(__file__.rpartition("/tests/")[0], ".cache/bytecode", str(sy
 compile_source = getattr(zipimport, "_compile_source", None)  # from Python 3.8 on
 
 
-def kept(key, compiled):
-    """Return the code that ``compiled`` returned when it was called for ``key``, in this or another process."""
+def kept(source, compiled):
+    """Return the code that ``compiled`` returned for this source, in this or another process. A copy of the source elsewhere has the same code."""
     import hashlib  # not needed by every Python process
 
-    place = os.path.join(KEPT, hashlib.sha256(key).hexdigest())
+    place = os.path.join(KEPT, hashlib.sha256(source).hexdigest())
     try:
         with open(place, "rb") as stream:
             return marshal.loads(stream.read())

@@ -7,6 +7,7 @@ which takes another. Payloads of modules that a test brings, and of a collection
 from __future__ import annotations
 
 import hashlib
+import itertools
 import os
 import shutil
 import sitecustomize
@@ -29,24 +30,26 @@ description: Loaded by tests.lib.playbook.
 ROOT = Path(__file__).resolve().parents[3]
 KEPT = ROOT / ".cache/payloads"
 COLLECTION = ROOT / "collections/ansible_collections/hccn/cluster"
-NAMES = "ansible_collections.hccn.cluster.plugins.modules.*-ZIP_DEFLATED*"
+NAMES = ("ansible_collections.hccn.cluster.plugins.modules.*-ZIP_DEFLATED*", "ansible.modules.*-ZIP_DEFLATED*")
 PARTIAL = (".lock", "-part")
 
 
 def folder() -> Path:
     """Return the folder of the payloads of these very sources and this ansible-core, without the payloads of any others."""
+    # Runs at the same time may have other releases of ansible-core.
+    mine = KEPT / __version__
     files = sorted(path for kind in ("modules", "module_utils") for path in (COLLECTION / "plugins" / kind).rglob("*.py"))
-    state = hashlib.sha256(repr([__version__, *((str(path), path.stat().st_mtime_ns, path.stat().st_size) for path in files)]).encode()).hexdigest()
-    here = KEPT / state
+    state = hashlib.sha256(repr([(str(path), path.stat().st_mtime_ns, path.stat().st_size) for path in files]).encode()).hexdigest()
+    here = mine / state
     if not here.is_dir():
-        shutil.rmtree(KEPT, ignore_errors=True)
+        shutil.rmtree(mine, ignore_errors=True)
         here.mkdir(parents=True, exist_ok=True)
     return here
 
 
 def compiled(source: bytes, filename: str, **settings: Any) -> Any:
     """Take the place of compile() in the loader of collections, which has no cache of bytecode."""
-    return sitecustomize.kept(filename.encode() + b"\n" + source, lambda: compile(source, filename, **settings))
+    return sitecustomize.kept(source, lambda: compile(source, filename, **settings))
 
 
 if hasattr(sitecustomize, "kept"):
@@ -73,7 +76,7 @@ def link_all(source: Path, target: Path) -> None:
     """Link the payloads of one folder into another. Runs at the same time do so too, and one with other sources may remove the folder."""
     with suppress(OSError):
         target.mkdir(exist_ok=True)
-        for payload in source.glob(NAMES):
+        for payload in itertools.chain.from_iterable(map(source.glob, NAMES)):
             if not payload.name.endswith(PARTIAL):
                 with suppress(FileExistsError):
                     os.link(payload, target / payload.name)

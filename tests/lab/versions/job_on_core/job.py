@@ -20,6 +20,7 @@ import yaml
 
 from tests.lab.versions import cores
 from tests.lib.hosts import node
+from tests.lib.playbook import KEPT
 from tests.lib.project import ROOT, SIMULATOR
 
 DEADLINE = 900
@@ -50,7 +51,7 @@ class Run:
         self._lay_out(hosts)
         venv = cores.core(self.release, interpreters[self.controller])
         environment = {
-            "PATH": f"{venv / 'bin'}:{os.environ['PATH']}", "HOME": str(self.place), "LC_ALL": "C.UTF-8",
+            "PATH": f"{venv / 'bin'}:{os.environ['PATH']}", "HOME": str(self.place), **KEPT, "LC_ALL": "C.UTF-8",
             "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "ANSIBLE_COLLECTIONS_PATH": str(ROOT / "collections"),
             "HCCN_RESULTS_PATH": str(self.place / "history"), "ANSIBLE_CALLBACK_RESULT_FORMAT": "json"}
         with (self.place / "log").open("w") as log:
