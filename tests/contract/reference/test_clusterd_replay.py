@@ -7,10 +7,12 @@ recorded outcomes is right.
 from __future__ import annotations
 
 import contextlib
+import functools
+import inspect
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -39,6 +41,26 @@ CHANCE = {"rank/preempt/first-again", "switch/bad/result-nothing-ordered", "swit
           "switch/giveup/third", "switch/two/subscriber-a", "switch/two/subscriber-b", "switch/switchfail/result-again", "switch/pausefail/result-again",
           "switch/again/failover-twice", "down/after-restart"}
 """Cases whose outcome depends on the moment, not on the version: who of two comes first, and how far the state machine is."""
+
+
+def for_versions(*versions: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Call a test with each version (default: all) as ``version``, all at the same time, since it mostly waits."""
+
+    def decorate(test: Callable[..., None]) -> Callable[..., None]:
+        @functools.wraps(test)
+        def all_versions(**arguments: Any) -> None:
+            with ThreadPoolExecutor(len(VERSIONS)) as pool:
+                running = {version: pool.submit(test, version=version, **arguments) for version in versions or VERSIONS}
+            for version, one in running.items():
+                if (error := one.exception()) is not None:
+                    error.add_note(f"version {version}")
+                    raise error
+
+        known = inspect.signature(test)
+        all_versions.__signature__ = known.replace(parameters=[one for name, one in known.parameters.items() if name != "version"])  # type: ignore[attr-defined]
+        return all_versions
+
+    return decorate
 
 
 @contextlib.contextmanager
@@ -86,7 +108,7 @@ def silent(client: Client, row: Row) -> Outcome:
     return client.repeat(row, SHORT)
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@for_versions()
 def test_registrations_and_silent_streams_of_rank_tables(version: str) -> None:
     found = {}
     with served(version) as (_server, client):
@@ -103,7 +125,7 @@ def test_registrations_and_silent_streams_of_rank_tables(version: str) -> None:
     check("rank", version, found)
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@for_versions()
 def test_rank_tables(version: str) -> None:
     """The tables themselves are compared in test_clusterd_tables.py."""
     known = {case: known[version] for case, known in cases("rank").items() if case.startswith("set/") and version in known}
@@ -112,7 +134,7 @@ def test_rank_tables(version: str) -> None:
         check("rank", version, dict(zip(known, pool.map(lambda row: silent(client, row), known.values()), strict=True)))
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@for_versions()
 def test_changes_of_a_rank_table(version: str) -> None:
     row = cases("rank")["change"][version]
     tables = [one["json"]["rankTable"] for one in row["responses"]]
@@ -124,7 +146,7 @@ def test_changes_of_a_rank_table(version: str) -> None:
         check("rank", version, {"change": outcome(SUBSCRIBE, call)})
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@for_versions()
 def test_preemption(version: str) -> None:
     known = {case: one[version] for case, one in cases("rank").items() if version in one}
     table = known["preempt/first"]["responses"][0]["json"]["rankTable"]
@@ -150,7 +172,7 @@ def test_preemption(version: str) -> None:
 
 # -- Recover
 
-@pytest.mark.parametrize("version", VERSIONS)
+@for_versions()
 def test_orders_that_are_refused(version: str) -> None:
     found = {}
     with served(version) as (_server, client):
@@ -178,8 +200,8 @@ def row_of(case: str, version: str) -> Row:
     return cases("switch")[case][version]
 
 
-@pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize(("case", "trainer"), [("dup", "ok"), ("switchfail", "switch fails"), ("pausefail", "pause fails"), ("silent", "silent")])
+@for_versions()
 def test_results(case: str, trainer: str, version: str) -> None:
     """A result comes once; a later subscriber is refused, or finds silence until the reset."""
     with switching(case, version, trainer=trainer) as (_server, client):
@@ -190,7 +212,7 @@ def test_results(case: str, trainer: str, version: str) -> None:
     check("switch", version, found)
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@for_versions()
 def test_order_during_a_switch_and_on_a_node_without_super_pod(version: str) -> None:
     with switching("busy", version, times=Times(switch=0.6)) as (_server, client):
         found = {f"busy/{one}": client.repeat(row_of(f"busy/{one}", version), 5) for one in ("order", "second-order", "second-order-other-device", "result")}
@@ -200,7 +222,7 @@ def test_order_during_a_switch_and_on_a_node_without_super_pod(version: str) -> 
     check("switch", version, found)
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@for_versions()
 def test_reset_after_a_result_drops_the_next_order(version: str) -> None:
     found = {}
     with switching("again", version, times=Times(switch=0.2, reset=1.0)) as (_server, client):
@@ -212,7 +234,7 @@ def test_reset_after_a_result_drops_the_next_order(version: str) -> None:
     check("switch", version, found)
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@for_versions()
 def test_two_subscribers_of_one_result(version: str) -> None:
     with switching("two", version) as (_server, client):
         found = {"two/order": client.repeat(row_of("two/order", version), 5)}
@@ -221,7 +243,7 @@ def test_two_subscribers_of_one_result(version: str) -> None:
     assert sorted(len(found[f"two/subscriber-{one}"].messages) for one in "ab") == [0, 1]
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@for_versions()
 def test_subscriber_that_gives_up_loses_nothing(version: str) -> None:
     """Also on a node that is not ready, except before 26.0, where the job then counts as recovering."""
     first = next(case for case in unary("switch", "giveup/first") if version in cases("switch")[case])
@@ -234,8 +256,8 @@ def test_subscriber_that_gives_up_loses_nothing(version: str) -> None:
     check("switch", version, found)
 
 
-@pytest.mark.parametrize("version", [one for one in VERSIONS if PROFILES[one].job_list])
 @pytest.mark.parametrize("case", ["reset", "lost"])
+@for_versions(*(one for one in VERSIONS if PROFILES[one].job_list))
 def test_connection_that_is_cut_or_frozen(case: str, version: str) -> None:
     """A result that is sent into a frozen connection is lost; a connection that is cut before the result is harmless."""
     cut = f"{case}/{'connection-closed-at-2-s' if case == 'reset' else 'frozen-connection'}"
@@ -255,7 +277,7 @@ def test_connection_that_is_cut_or_frozen(case: str, version: str) -> None:
     check("switch", version, found)
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@for_versions()
 def test_calls_of_the_training_process(version: str) -> None:
     """Calls without a stream. The product makes none of them."""
     found = {}
@@ -275,7 +297,7 @@ def faults_of(row: Row) -> dict[str, list[Any]]:
     return {"" if signal["jobId"] == "-1" else signal["jobId"]: signal["nodeFaultInfo"]}
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@for_versions()
 def test_queries_of_faults(version: str) -> None:
     found = {}
     for case in unary("fault", "get/"):
@@ -288,7 +310,7 @@ def test_queries_of_faults(version: str) -> None:
     check("fault", version, found)
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@for_versions()
 def test_registrations_for_faults(version: str) -> None:
     found = {}
     with served(version, mindie=frozenset({"mindie-plain"})) as (_server, client):
@@ -308,8 +330,8 @@ def test_registrations_for_faults(version: str) -> None:
     check("fault", version, found)
 
 
-@pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("case", ["watch/cluster", "watch/job-bert", "watch/mindie"])
+@for_versions()
 def test_watches(case: str, version: str) -> None:
     """Each recorded signal is reported to the stand-in, and arrives in this order."""
     row = cases("fault")[case][version]
@@ -327,7 +349,7 @@ def test_watches(case: str, version: str) -> None:
 
 # -- job.Job
 
-@pytest.mark.parametrize("version", VERSIONS)
+@for_versions()
 def test_clients_of_jobs(version: str) -> None:
     known = {case: one[version] for case, one in cases("job").items() if version in one}
     found = {}
@@ -362,8 +384,8 @@ def of_signal(signal: Row) -> Job:
                hccl=signal["HcclJson"])
 
 
-@pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("case", ["changes", "two-streams-one-client-a"])
+@for_versions()
 def test_changes_of_jobs(case: str, version: str) -> None:
     """Single signals are changes, except for FdAgent, which 7.2.RC1 and 7.3.0 tell every job first."""
     row = cases("job")[f"SubscribeJobSummarySignal/{case}"][version]
@@ -393,8 +415,8 @@ def test_changes_of_jobs(case: str, version: str) -> None:
 
 # -- limits, keepalive, restarts
 
-@pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize(("case", "keepalive_ms", "factor"), [("1000-ms", 1000, 1), ("30000-ms", 30_000, 30), ("none", None, 30)])
+@for_versions()
 def test_keepalive(case: str, keepalive_ms: int | None, factor: int, version: str) -> None:
     """With the times of client and server shortened by the same factor. The library of the client pings every second at most."""
     row = cases("keepalive")[case][version]
@@ -409,7 +431,7 @@ def counted(outcomes: Any) -> Counter[tuple[str, str]]:
     return Counter((one.end, one.details) for one in outcomes)
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@for_versions()
 def test_limits(version: str) -> None:
     known = {case: one[version] for case, one in cases("limits").items()}
     with served(version, limits=Limits(unary=1000)) as (_server, client):
@@ -421,9 +443,9 @@ def test_limits(version: str) -> None:
     check("limits", version, found)
 
 
-@pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize(("case", "count", "roles"), [
     ("30-job-streams", 30, ("DefaultUser2",)), ("50-job-streams-at-once", 50, ("CCAgent", "DefaultUser1", "DefaultUser2"))])
+@for_versions()
 def test_limits_of_job_streams(case: str, count: int, roles: tuple[str, ...], version: str) -> None:
     """Up to 7.3.0 other clients hold all places, so Register gives no client id. From 26.0 on, the streams of a role and new streams per second are limited."""
     row, at_once = cases("limits")[case][version], case.endswith("at-once")
@@ -442,7 +464,7 @@ def test_limits_of_job_streams(case: str, count: int, roles: tuple[str, ...], ve
         assert dict(found) == ends
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@for_versions()
 def test_streams_of_one_connection(version: str) -> None:
     """Streams beyond 64 wait in the client until its deadline. A race there ends some of them without an error, or as refused by the stand-in."""
     row = cases("limits")["70-streams-one-connection"][version]
@@ -455,7 +477,7 @@ def test_streams_of_one_connection(version: str) -> None:
     assert {one["code"] for one in row["outcomes"]} <= {"DEADLINE_EXCEEDED", "OK"} and sum(one["count"] for one in row["outcomes"]) == 70
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@for_versions()
 def test_restart(version: str) -> None:
     """A new server knows no registration, and at first not all jobs."""
     known = {case: one[version] for case, one in cases("down").items()}

@@ -301,8 +301,8 @@ HERE_CODES = ("ssh_key_unusable", "ssh_config", "ssh_missing")
 WHERE: Dict[str, Tuple[str, ...]] = {
     HERE: (r"\[mpiexec@(?P<host>[^\]\s]+)\]", r"\[(?P<host>[\w.-]+):[0-9]+\] \[\[INVALID\]"),
     SSH: (r"Remote host: (?P<host>\S+) Daemon exit status", r"Unable to run bstrap_proxy on (?P<host>\S+)",
-         r"Connection (?:reset|closed) by (?P<host>\S+) port", r"authenticity of host '(?P<host>[^\s'(]+)", r"Disconnected from (?:authenticating "
-         r"user \S+ )?(?P<host>\S+) port"),
+          r"Connection (?:reset|closed) by (?P<host>\S+) port", r"authenticity of host '(?P<host>[^\s'(]+)", r"Disconnected from (?:authenticating "
+          r"user \S+ )?(?P<host>\S+) port"),
     LAUNCHER: (r"Remote host: (?P<host>\S+) Daemon exit status", r"Unable to run bstrap_proxy on (?P<host>\S+)"),
     HOST: (r"RUNNING AT (?P<host>\S+)", r"\[(?P<host>[\w.-]+):[0-9]+\] PMIX ERROR", r"Unable to run bstrap_proxy on (?P<host>\S+)",
            r"Remote host: (?P<host>\S+) Daemon exit status", r"Local host: (?P<host>\S+)", r"\[(?P<host>[\w.-]{1,253}):[0-9]+\] \[\[",
