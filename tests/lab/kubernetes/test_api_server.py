@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from tests.integration.kubernetes_jobs.cluster import needs_kubernetes_core
 from tests.integration.kubernetes_jobs.test_role import measured
 from tests.lab.kubernetes.controller import JOBS, PODS, Controller
 from tests.lab.kubernetes.server import NAMESPACE, Refused, Server, binaries
+from tests.lib.playbook import run_playbook
 from tests.lib.project import shared
 from tests.lib.waiting import happens
 
@@ -87,3 +89,18 @@ def test_server_refuses_the_same_pods_as_the_rules(cluster: Cluster) -> None:
         assert runner_pods({"image": "x", "nodes": ["a"], "name": "f", **more})["problems"]
         with pytest.raises(Refused, match=reason):
             cluster.server.create(PODS, runners(**more)[0])
+
+
+def test_server_accepts_the_pods_of_a_thousand_nodes_in_one_call(cluster: Cluster, tmp_path: Path) -> None:
+    """The task that creates the pods, in check mode, for which kubernetes.core asks the server for a dry run."""
+    objects = runners(nodes=[f"node-{number}" for number in range(1000)], hosts=[f"npu{number}" for number in range(1000)])
+    assert sum(one["kind"] == "Pod" for one in objects) == 1000
+    task = {"kubernetes.core.k8s": {"kubeconfig": cluster.kubeconfig(), "state": "present", "definition": "{{ objects }}"}, "register": "made", "timeout": 120}
+    shown = {"ansible.builtin.copy": {"dest": str(tmp_path / "made.json"), "mode": "0600", "content": "{{ made.result.results | length }}"},
+             "check_mode": False}
+    (tmp_path / "play.yml").write_text(json.dumps([{"hosts": "localhost", "gather_facts": False, "tasks": [task, shown]}]))
+    (tmp_path / "objects.json").write_text(json.dumps({"objects": objects}))
+    done = run_playbook(tmp_path / "play.yml", "localhost,", "--check", "-e", f"@{tmp_path}/objects.json", "-e", "ansible_connection=local")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert (tmp_path / "made.json").read_text() == str(len(objects))
+    assert cluster.left() == []

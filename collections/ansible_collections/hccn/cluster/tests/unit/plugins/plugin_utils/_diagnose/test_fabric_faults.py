@@ -48,7 +48,8 @@ def bad(found):
     return [verdict.host for verdict in found.verdicts if verdict.verdict != "good"]
 
 
-def diagnosed(share, plan=FULL, **options):
+def diagnosed(share, plan=None, **options):
+    plan = plan or FULL
     return diagnose(HOSTS, measured(plan, share, **options), plan=plan)
 
 
