@@ -171,7 +171,7 @@ from typing import Any
 
 from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose.detection_limit import forecast
 from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.pair_plan import make_plan
-from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.parts import make_plan as make_plan_in_parts
+from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.parts import plan_in_parts
 from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.plan_summary import SECONDS_PER_PAIR
 from ansible_collections.hccn.cluster.plugins.plugin_utils._trust import guard
 
@@ -180,7 +180,7 @@ def pair_plan(hosts: Any, plan: str = "quick", seed: int = 0, rails: Iterable[in
               groups: Any = None, budget: float | None = None, seconds_per_pair: float = SECONDS_PER_PAIR, compact: bool | None = None,
               absent: Iterable[Any] = (), allow_empty: bool = False, parts: Mapping[str, Sequence[str]] | None = None) -> dict[str, Any]:
     """See DOCUMENTATION."""
-    make = functools.partial(make_plan_in_parts, parts=parts) if parts else make_plan
+    make = functools.partial(plan_in_parts, parts=parts) if parts else make_plan
     return make(hosts, plan=plan, seed=seed, rails=rails, run_id=run_id, pairs=pairs, absent=absent, groups=groups, budget=budget,
                 seconds_per_pair=seconds_per_pair, compact=compact, allow_empty=allow_empty, sees=forecast)
 

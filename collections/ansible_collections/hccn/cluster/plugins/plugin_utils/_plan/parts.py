@@ -14,8 +14,8 @@ from .plan_summary import NAMES_SHOWN, SECONDS_PER_PAIR, share
 from .schedule_order import LEAVES
 
 
-def make_plan(hosts: Sequence[Any], parts: Mapping[str, Sequence[str]], groups: Any = None, seconds_per_pair: float = SECONDS_PER_PAIR,
-              **settings: Any) -> dict[str, Any]:
+def plan_in_parts(hosts: Sequence[Any], parts: Mapping[str, Sequence[str]], groups: Any = None, seconds_per_pair: float = SECONDS_PER_PAIR,
+                  **settings: Any) -> dict[str, Any]:
     """Return the plan over all hosts, as of pair_plan.make_plan, with the time and coverage of the whole in ``summary.parts``.
 
     ``parts``: the hosts of each part, of which those are planned that are in ``hosts``. ``settings``: of the plan over all hosts. Raises InputError.
