@@ -22,7 +22,7 @@ OF_HOSTS = {
     "check_collective_nccl_tests_dir", "check_collective_sizes",
     "check_fabric_addresses", "check_fabric_advanced", "check_fabric_control_address", "check_fabric_devices", "check_fabric_labels", "check_fabric_leaf",
     "check_fabric_node", "check_fabric_node_selector",
-    "check_fabric_pairs", "check_fabric_pod_python", "check_fabric_rack", "check_fabric_rdma_device", "check_fabric_resume", "check_fabric_size",
+    "check_fabric_pairs", "check_fabric_parts", "check_fabric_pod_python", "check_fabric_rack", "check_fabric_rdma_device", "check_fabric_resume", "check_fabric_size",
     "check_fabric_state_dir", "check_fabric_super_pod", "check_fabric_traffic_class",
     "check_reachability_devices",
     "compare_after", "compare_before",
