@@ -30,7 +30,10 @@ description: Loaded by tests.lib.playbook.
 ROOT = Path(__file__).resolve().parents[3]
 KEPT = ROOT / ".cache/payloads"
 COLLECTION = ROOT / "collections/ansible_collections/hccn/cluster"
-NAMES = ("ansible_collections.hccn.cluster.plugins.modules.*-ZIP_DEFLATED*", "ansible.modules.*-ZIP_DEFLATED*")
+AWX = ROOT / ".cache/awx/.fetched"
+"""Made anew when another release of awx.awx is fetched."""
+NAMES = ("ansible_collections.hccn.cluster.plugins.modules.*-ZIP_DEFLATED*", "ansible.modules.*-ZIP_DEFLATED*",
+         "ansible_collections.awx.awx.plugins.modules.*-ZIP_DEFLATED*")
 PARTIAL = (".lock", "-part")
 
 
@@ -38,8 +41,8 @@ def folder() -> Path:
     """Return the folder of the payloads of these very sources and this ansible-core, without the payloads of any others."""
     # Runs at the same time may have other releases of ansible-core.
     mine = KEPT / __version__
-    files = sorted(path for kind in ("modules", "module_utils") for path in (COLLECTION / "plugins" / kind).rglob("*.py"))
-    state = hashlib.sha256(repr([(str(path), path.stat().st_mtime_ns, path.stat().st_size) for path in files]).encode()).hexdigest()
+    files = [path for kind in ("modules", "module_utils") for path in sorted((COLLECTION / "plugins" / kind).rglob("*.py"))] + [AWX]
+    state = hashlib.sha256(repr([(str(path), path.stat().st_mtime_ns, path.stat().st_size) for path in files if path.exists()]).encode()).hexdigest()
     here = mine / state
     if not here.is_dir():
         shutil.rmtree(mine, ignore_errors=True)
