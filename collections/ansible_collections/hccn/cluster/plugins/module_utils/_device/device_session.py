@@ -65,8 +65,12 @@ class Session:
     def save_previous(self, network: saved_state.Entries = (), tls: saved_state.Entries = ()) -> None:
         """Save the values of devices before they are set, for the role restore. If it raises HccnError, nothing may be set."""
         if network or tls:
-            with conf_file.locked(self.path, self.tool.timeout):
-                saved_state.save(self.path, self.conf_text(), network, tls)
+            self.save(network, tls)
+
+    def save(self, network: saved_state.Entries = (), tls: saved_state.Entries = ()) -> None:
+        """Save hccn.conf and these values of devices. If it raises HccnError, nothing may be set."""
+        with conf_file.locked(self.path, self.tool.timeout):
+            saved_state.save(self.path, self.conf_text(), network, tls)
 
 
 def start(params: Mapping[str, Any]) -> Session:

@@ -174,6 +174,11 @@ class SmiReader:
         return {"super_pod": asdict(self._smi.super_pod(chip))}
 
 
+def lacks_tls_flag(text: str, device: int) -> bool:
+    """Return whether hccn.conf lacks the TLS flag of a device, so that a TLS query would write it."""
+    return conf.value_of(text, device, "tls_enable") is None
+
+
 class TlsReader:
     """Makes the TLS queries of a host. ``text`` is hccn.conf before them, None if there is no file that the queries could write."""
 
@@ -185,7 +190,7 @@ class TlsReader:
 
     def _skip_reason(self, device: int) -> Optional[str]:
         """Return the reason to skip the query, ``no_final_newline``, ``nul_bytes`` or ``would_write``, or None."""
-        if self._text is None or conf.value_of(self._text, device, "tls_enable") is not None:
+        if self._text is None or not lacks_tls_flag(self._text, device):
             return None
         return conf.ending_problem(self._text) or (WOULD_WRITE if self._check_mode else None)
 

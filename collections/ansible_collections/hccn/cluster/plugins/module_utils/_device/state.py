@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any, Callable, Dict, Mapping, Optional
 
 from .._core.errors import HccnError
-from . import conf, conf_file, declare, device_session, info, network, saved_state, tls_flag
+from . import declare, device_session, info, network, read, saved_state, tls_flag
 
 Values = Dict[str, Any]
 
@@ -26,7 +26,7 @@ def bring(params: Mapping[str, Any], check_mode: bool, backup: Callable[[str], s
     def declared(conf_params: Mapping[str, Any]) -> Values:
         return _part(lambda: declare.declare(conf_params, check_mode, backup, session.host))
 
-    def read() -> Values:
+    def gathered() -> Values:
         if params["keep_previous"] and "tls" in params["gather"] and not check_mode:
             _save_before_tls_queries(session)
         if params["complete"] and not check_mode:
@@ -42,7 +42,7 @@ def bring(params: Mapping[str, Any], check_mode: bool, backup: Callable[[str], s
     if params["tls_state"] is not None and not _failed(result):
         result["tls"] = _prediction(session, params)
     failed = _failed(result)
-    result.update({"devices": []}, **(_part(read) if failed is None else {key: failed[key] for key in ("failed", "msg", "error") if key in failed}))
+    result.update({"devices": []}, **(_part(gathered) if failed is None else {key: failed[key] for key in ("failed", "msg", "error") if key in failed}))
     diffs = [result[part].pop("diff", []) for part in SETTING_PARTS if part in result]
     result["diff"] = [one for diff in diffs for one in (diff if isinstance(diff, list) else [diff])]
     result["changed"] = any(result[part].get("changed") for part in SETTING_PARTS if part in result)
@@ -68,14 +68,9 @@ def _conf_params(params: Mapping[str, Any]) -> Values:
 
 def _save_before_tls_queries(session: device_session.Session) -> None:
     """Save hccn.conf if TLS queries would write missing keys into it."""
-    if _lacks_tls_flags(session):
-        with conf_file.locked(session.path, session.tool.timeout):
-            saved_state.save(session.path, session.conf_text())
-
-
-def _lacks_tls_flags(session: device_session.Session) -> bool:
     text = session.conf_text()
-    return text is not None and any(conf.value_of(text, device, "tls_enable") is None for device in session.devices)
+    if text is not None and any(read.lacks_tls_flag(text, device) for device in session.devices):
+        session.save()
 
 
 def _verified(before: Values, after: Values) -> Values:

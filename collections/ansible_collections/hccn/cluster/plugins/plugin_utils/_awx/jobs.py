@@ -85,6 +85,8 @@ def nodes(pages: bool, sliced: bool = False) -> list[dict[str, Any]]:
 
 PARTS_WORKFLOW = "fabric in parts"
 PARTS_WORKFLOW_TEXT = "check_fabric on each part of the fabric at the same time, then on all hosts, and the verdict over all runs"
+ALL_HOSTS = "all hosts"
+"""Node after the parts. A group of an inventory has no space in its name."""
 
 
 def nodes_of_parts(parts: Sequence[str]) -> list[dict[str, Any]]:
@@ -96,7 +98,3 @@ def nodes_of_parts(parts: Sequence[str]) -> list[dict[str, Any]]:
          "always_nodes": ["conclude"]},
         {"identifier": "conclude", "job": "conclude_slices", "extra_data": {"conclude_slices_of": "check_fabric"}},
     ]
-
-
-ALL_HOSTS = "all hosts"
-"""Node after the parts. A group of an inventory has no space in its name."""

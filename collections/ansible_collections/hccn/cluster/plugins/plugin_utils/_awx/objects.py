@@ -64,10 +64,10 @@ def objects(settings: Settings, made_surveys: Mapping[str, Mapping[str, Any]]) -
     if names.pages and not names.credentials_known:
         raise InputError("awx_history_path attaches a credential to every job template, and AWX would lose the credentials that are attached by hand: name "
                          "them in awx_credentials, or [] if there are none. Nothing was changed")
-    if settings["bring_up_slices"] > 1 and not names.pages:
-        raise InputError("awx_bring_up_slices needs awx_history_path, since the slices are judged as one run from the history. Nothing was changed")
-    if names.parts and not names.pages:
-        raise InputError("awx_fabric_parts needs awx_history_path, since the parts are judged as one run from the history. Nothing was changed")
+    for option, pieces, is_used in (("awx_bring_up_slices", "slices", settings["bring_up_slices"] > 1), ("awx_fabric_parts", "parts", names.parts)):
+        if is_used and not names.pages:
+            raise InputError(f"{option} needs awx_history_path, since the {pieces} are judged as one run from the history. Nothing was changed")
+    workflows = list(_workflows(settings, names))
     found = {
         "controller_labels": [{"name": label, "organization": names.organization} for label in settings.get("labels", [])],
         "controller_execution_environments": list(_environment(settings, names)),
@@ -78,9 +78,9 @@ def objects(settings: Settings, made_surveys: Mapping[str, Mapping[str, Any]]) -
         "controller_credentials": list(_credentials(settings, names)),
         "controller_notifications": list(_notifications(settings, names)),
         "controller_templates": [_template(settings, names, job, made_surveys.get(job["name"])) for job in jobs.JOBS],
-        "controller_workflows": list(_workflows(settings, names)),
+        "controller_workflows": workflows,
         "controller_schedules": list(_schedules(settings, names)),
-        "controller_roles": list(_roles(settings, names)),
+        "controller_roles": list(_roles(settings, names, [one["name"] for one in workflows])),
     }
     return {variable: made for variable, made in found.items() if made}
 
@@ -93,7 +93,6 @@ class _Names:
         self.organization = settings["organization"]
         self.pages = "history_path" in settings
         self.parts: Sequence[str] = settings.get("fabric_parts", [])
-        self.workflows = [self.of(name) for name in (jobs.WORKFLOW, *([jobs.PARTS_WORKFLOW] if self.parts else []))]
         self.templates = [self.of(job["name"]) for job in jobs.JOBS]
         self.credentials_known = "credentials" in settings or "credential_inputs" in settings
         self.credentials = [*settings.get("credentials", []), *([self.of("hosts")] if "credential_inputs" in settings else []),
@@ -173,16 +172,17 @@ def _template(settings: Settings, names: _Names, job: Mapping[str, Any], survey:
 
 
 def _workflows(settings: Settings, names: _Names) -> Iterator[dict[str, Any]]:
-    planned = [(jobs.WORKFLOW_TEXT, jobs.nodes(names.pages, settings["bring_up_slices"] > 1)), (jobs.PARTS_WORKFLOW_TEXT, jobs.nodes_of_parts(names.parts))]
-    for name, (text, nodes) in zip(names.workflows, planned):
-        yield {"name": name, "organization": names.organization, "description": text, "inventory": names.of("hosts"),
-               "allow_simultaneous": False, **({"notification_templates_error": names.notifications} if names.notifications else {}),
-               **_given(settings, labels="labels"), NODES: [_node(node, names) for node in nodes]}
+    yield _workflow(settings, names, jobs.WORKFLOW, jobs.WORKFLOW_TEXT, jobs.nodes(names.pages, settings["bring_up_slices"] > 1))
+    if names.parts:
+        yield _workflow(settings, names, jobs.PARTS_WORKFLOW, jobs.PARTS_WORKFLOW_TEXT, jobs.nodes_of_parts(names.parts))
 
 
-def _node(node: Mapping[str, Any], names: _Names) -> dict[str, Any]:
-    return {"identifier": node["identifier"], "unified_job_template": names.of(node["job"]), "lookup_organization": names.organization,
-            **{key: value for key, value in node.items() if key not in ("identifier", "job")}}
+def _workflow(settings: Settings, names: _Names, name: str, text: str, planned: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    nodes = [{"identifier": node["identifier"], "unified_job_template": names.of(node["job"]), "lookup_organization": names.organization,
+              **{key: value for key, value in node.items() if key not in ("identifier", "job")}} for node in planned]
+    return {"name": names.of(name), "organization": names.organization, "description": text, "inventory": names.of("hosts"),
+            "allow_simultaneous": False, **({"notification_templates_error": names.notifications} if names.notifications else {}),
+            **_given(settings, labels="labels"), NODES: nodes}
 
 
 def _schedules(settings: Settings, names: _Names) -> Iterator[dict[str, Any]]:
@@ -193,8 +193,8 @@ def _schedules(settings: Settings, names: _Names) -> Iterator[dict[str, Any]]:
                "enabled": settings["schedules_enabled"]}
 
 
-def _roles(settings: Settings, names: _Names) -> Iterator[dict[str, Any]]:
-    run = {"job_templates": names.templates, "workflows": names.workflows}
+def _roles(settings: Settings, names: _Names, workflows: Sequence[str]) -> Iterator[dict[str, Any]]:
+    run = {"job_templates": names.templates, "workflows": workflows}
     change = {**run, "projects": [names.of("project")], "inventories": [names.of("hosts")]}
     for role, who, what in (("execute", "run", run), ("admin", "change", change)):
         actors = _given(settings, teams=f"{who}_teams", users=f"{who}_users")

@@ -25,8 +25,8 @@ def plan_in_parts(hosts: Sequence[Any], parts: Mapping[str, Sequence[str]], grou
         for name in names:
             if part_of.setdefault(name, part) != part:
                 raise InputError(f"the host {name} is in the parts {part_of[name]} and {part}, which are measured at the same time: let it be in one of them")
-    named = [(str(host.get("host")), host) for host in hosts]
     whole = planned(hosts, groups=groups, seconds_per_pair=seconds_per_pair, **settings)
+    named = [(host["host"], host) for host in hosts]
     found = {part: planned([host for name, host in named if part_of.get(name) == part], LEAVES, groups=groups, seconds_per_pair=seconds_per_pair,
                            compact=True, allow_empty=True) for part in parts}
     outside = [name for name, _host in named if name not in part_of]
