@@ -140,8 +140,8 @@ bench-scale: .venv/.test ## measure the cost of a thousand hosts on the controll
 fabric-seeds: .venv/.test ## inject random faults on 16 small hosts with 8 NPUs each: all are found and no other component is blamed (root; HCCN_SEEDS=0-19)
 	HCCN_SEEDS=$${HCCN_SEEDS:-0-19} python -m pytest -n 0 tests/lab/fabric_faults/long_seeds.py
 
-roce: .venv/.test ## test the real perftest over software RoCE between virtual machines (root; installs qemu from Debian if it is missing)
-	python -m pytest -n 0 tests/lab/roce/test_*.py tests/lab/roce/long_runner.py
+roce: .venv/.test ## test the real perftest over software RoCE between virtual machines (root; installs qemu from Debian if it is missing; HCCN_ROCE_RUNS=10)
+	python -m pytest -n 0 tests/lab/roce/test_*.py tests/lab/roce/long_*.py
 
 screenshots: .venv/.test ## make the screenshots of the report for README and docs, with Chromium
 	PYTHONPATH=collections:. python -m tests.integration.report.screenshots

@@ -35,7 +35,7 @@ ansible-core 2.17.0 to 2.17.6 and 2.18.0 are refused because of CVE-2024-11079. 
 *All tests*
    The unit tests, contracts and integration tests run on this release: every playbook on simulated hosts.
 *Demo, odd hosts*
-   CI runs the demo on this release, from the checkout and from the tarball, and playbooks with a host that returns malformed answers.
+   CI runs the demo on this release, with the collection installed from its tarball, and playbooks with a host that returns malformed answers.
 *Matrix*
    ``make matrix`` runs the job ``site`` and a comparison of values with each Python of hosts that is installed, and ``ansible-test`` compiles and
    imports everything with the oldest one. A combination without an interpreter on the machine is listed as not run.

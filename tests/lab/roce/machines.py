@@ -97,6 +97,16 @@ class Machine:
         finally:
             self._qemu.send_signal(signal.SIGCONT)
 
+    @contextmanager
+    def slow_egress(self, gbit_s: float) -> Iterator[None]:
+        """Send at no more than this rate. Frames wait; none is lost."""
+        shaping = ("qdisc", "replace", "dev", "eth0", "root", "tbf", "rate", f"{round(gbit_s * 1e6)}kbit", "burst", "9kb", "limit", "4mb")
+        self.read("tc", *shaping)
+        try:
+            yield
+        finally:
+            self.read("tc", "qdisc", "del", "dev", "eth0", "root")
+
     def stop(self) -> None:
         if self._qemu is not None:
             self._qemu.kill()

@@ -27,14 +27,14 @@ OPTIONS = {
 
 
 class Play:
-    """A running ansible-playbook."""
+    """A running ansible-playbook. An option that is None has the default of the role."""
 
     def __init__(self, machines: Sequence[Machine], folder: Path, **options: Any) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "hosts.json").write_text(json.dumps(inventory(machines, folder)))
         self.machines, self._history = machines, folder / "history"
         argv = [ANSIBLE_PLAYBOOK, "-i", str(folder / "hosts.json"), "hccn.cluster.check_fabric",
-                "-e", json.dumps({**OPTIONS, **options})]
+                "-e", json.dumps({name: value for name, value in {**OPTIONS, **options}.items() if value is not None})]
         environment = ansible_environment(ANSIBLE_CALLBACKS_ENABLED="hccn.cluster.results", HCCN_RESULTS_PATH=str(self._history))
         self._log = folder / "log"
         with self._log.open("w") as log:

@@ -1,6 +1,6 @@
 #!/bin/sh
-# demo_on_core.sh RELEASE [PYTHON]: run the demo with this ansible-core from the checkout. Then install the collection from its tarball (make build)
-# into an empty folder: bring_up must change nothing more, and the job must report a link that is down.
+# demo_on_core.sh RELEASE [PYTHON]: run the demo with this ansible-core and the collection that is installed from its tarball (make build). Then bring_up must
+# change nothing more, and must report a link that is down.
 set -eu
 
 release=$1
@@ -17,20 +17,29 @@ export PATH="$venv/bin:$PATH" HCCN_DEMO_FOLDER="$place/nodes"
 export PYTHONPATH="$root/tests/lib/bytecode" ANSIBLE_CALLBACK_PLUGINS="$root/tests/lib/callbacks" # keep what is compiled, which saves time only
 ansible-playbook --version | sed -n 1p
 
-ANSIBLE_CONFIG=$root/ansible.cfg ansible-playbook -i inventories/demo/hosts playbooks/demo.yml
-
 cd "$place"
 cat >ansible.cfg <<CFG
 [defaults]
 collections_path = $place/collections
+roles_path = $root/roles
 callbacks_enabled = hccn.cluster.results
 [hccn_results]
 path = $place/history
 CFG
 export ANSIBLE_CONFIG="$place/ansible.cfg"
 ansible-galaxy collection install --offline "$root"/build/hccn-cluster-*.tar.gz
-ansible-playbook -i "$root/inventories/demo/hosts" hccn.cluster.bring_up >bring_up.log 2>&1 || { cat bring_up.log; exit 1; }
-cat bring_up.log
+play() { # play LOG PLAYBOOK: print the output and return the exit status
+    status=0
+    ansible-playbook -i "$root/inventories/demo/hosts" "$2" >"$1" 2>&1 || status=$?
+    cat "$1"
+    return $status
+}
+
+play demo.log "$root/playbooks/demo.yml"
+grep -qx 'Result: good. 4 hosts: 4 good.' demo.log
+test -s "$(sed -n 's/^Report: //p' demo.log)"
+
+play bring_up.log hccn.cluster.bring_up
 grep -qx 'Result: good. 4 hosts: 4 good.' bring_up.log
 if grep -E '^npu[0-9]+ .*changed=[1-9]' bring_up.log; then
     echo "bring_up changed hosts that it had brought up before." >&2
@@ -38,20 +47,18 @@ if grep -E '^npu[0-9]+ .*changed=[1-9]' bring_up.log; then
 fi
 
 PYTHONPATH=$root/tests/simulator "$root/.venv/bin/python" -m hccn_sim set "$HCCN_DEMO_FOLDER/npu3" 5.link=0
-status=0
-ansible-playbook -i "$root/inventories/demo/hosts" hccn.cluster.site >broken.log 2>&1 || status=$?
-sed -n '/PLAY RECAP/,$p' broken.log
+play broken.log hccn.cluster.bring_up && exit 1
 [ "$status" -eq 2 ]
 grep -qx 'Result: failed. 4 hosts: 1 failed, 3 good.' broken.log
 grep -qx 'failed npu3 NPU 5: the link is down -> On npu3: hccn_tool -i 5 -optical -g' broken.log
 test -s "$(sed -n 's/^Report: //p' broken.log)"
 
 # Without the callback, which an installation does not enable, a job must have the same result.
-status=0
-ANSIBLE_CALLBACKS_ENABLED=hccn.cluster.controller_memory ansible-playbook -i "$root/inventories/demo/hosts" hccn.cluster.bring_up >bare.log 2>&1 || status=$?
+export ANSIBLE_CALLBACKS_ENABLED=hccn.cluster.controller_memory
+play bare.log hccn.cluster.bring_up && exit 1
 [ "$status" -eq 2 ]
 grep -q 'failed npu3 NPU 5: the link is down' bare.log
-if grep -l 'DEPRECATION' bring_up.log broken.log bare.log; then
-    grep -h -A3 'DEPRECATION' bring_up.log broken.log bare.log >&2
+if grep -l 'DEPRECATION' demo.log bring_up.log broken.log bare.log; then
+    grep -h -A3 'DEPRECATION' demo.log bring_up.log broken.log bare.log >&2
     exit 1
 fi
