@@ -24,7 +24,7 @@ HERE = Path(__file__).resolve().parent
 CACHE = ROOT / ".cache/roce"
 PACKAGES = ("busybox-static", "iproute2", "perftest", "ibverbs-providers", "openssh-server", "python3", "iperf3")
 KERNEL_RELEASE = "trixie"  # for all machines: rdma_rxe of 6.1 fails with more than one queue pair at times
-MODULES = ("virtio_pci", "virtio_net", "crc32_generic", "rdma_rxe", "sch_tbf")
+MODULES = ("virtio_pci", "virtio_net", "crc32_generic", "rdma_rxe")
 PERFTEST = {"bookworm": "6.06", "trixie": "6.24"}
 """The releases of Debian that are tested, and the version that their perftest reports (packages 4.5 and 25.01)."""
 

@@ -25,6 +25,9 @@ from .strata import Strata, Stratum
 MOST_REPEATS, LEAST_REPEATS, MEDIAN_OF_REPEATS = 4, 3, 0.954
 """Repeated values of a pair that are compared, least number of differences, and the median difference of two values with a standard deviation of one."""
 
+LEAST_AGREEING = 4
+"""Fewer values near the normal one say nothing about how much values vary."""
+
 MOST_OF_TAIL = 20_000
 """Values from which the tail is estimated. Of more, every n-th is used."""
 
@@ -142,9 +145,9 @@ class Classification:
 
     @property
     def is_noise_unknown(self) -> bool:
-        """Whether there are too few values to know how much they vary, and they do vary."""
+        """Whether there are too few values to know how much they vary: they do vary, or hardly any is near the normal one."""
         found = self.normals.get(self.usual) if self.usual else None
-        return found is not None and found.count < FEW and found.spread > 2 * LEAST_SPREAD
+        return found is not None and found.count < FEW and (found.spread > 2 * LEAST_SPREAD or found.count < LEAST_AGREEING)
 
     def _with_noise(self, stratum: Stratum, found: Normal) -> Normal:
         """Return a normal value with the tail of low values between NPUs that reach it elsewhere; of few values, with the spread of repeated ones."""

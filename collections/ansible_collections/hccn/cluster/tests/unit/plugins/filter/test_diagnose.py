@@ -21,8 +21,8 @@ def test_a_slow_npu_is_named():
     found = diagnose(RECORDS)
     assert sorted(found) == ["components", "coverage", "detection_limit", "hosts", "problems", "regressions", "suspects", "verdicts"]
     assert found["hosts"] == {"good": ["a", "b", "d"], "slow": ["c"], "failed": [], "busy": [], "unreachable": [], "not_measured": []}
-    assert found["components"] == [{"kind": "npu", "name": "c NPU 0", "class": "slow", "certain": True, "certainty": "certain", "hosts": ["c"],
-                                    "message": "c: NPU 0 is slow with 2 of 2 proven-good partners: b, d, 48 % below normal",
+    assert found["components"] == [{"kind": "npu", "name": "c NPU 0", "class": "slow", "certain": False, "certainty": "probable", "hosts": ["c"],
+                                    "message": "c: NPU 0 is slow with 2 of 2 proven-good partners: b, d, 48 % below normal (probable)",
                                     "devices": [{"host": "c", "device": 0}]}]
 
 
