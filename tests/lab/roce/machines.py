@@ -19,7 +19,6 @@ from pathlib import Path
 
 from tests.lab.roce import images
 from tests.lab.roce.cpio import Archive
-from tests.lab.roce.switch import LOOK_SECONDS
 from tests.lab.testbed import packages
 from tests.lab.testbed.kernel import die_with_parent
 from tests.lib.ports import free_port
@@ -97,18 +96,6 @@ class Machine:
             yield
         finally:
             self._qemu.send_signal(signal.SIGCONT)
-
-    @contextmanager
-    def slow_egress(self, gbit_s: float) -> Iterator[None]:
-        """Let the switch accept no more than this from the machine. A queueing discipline of the machine crashes its kernel under rdma_rxe."""
-        limit = self.console.with_name(f"slow{self.number}")
-        limit.with_suffix(".new").write_text(str(gbit_s * 1e9 / 8))
-        limit.with_suffix(".new").rename(limit)
-        time.sleep(2 * LOOK_SECONDS)
-        try:
-            yield
-        finally:
-            limit.unlink()
 
     def stop(self) -> None:
         if self._qemu is not None:

@@ -1,8 +1,7 @@
 """``python -m tests.lab.roce.switch FOLDER COUNT``: an Ethernet switch between virtual machines, with one Unix socket per port (FOLDER/cable1, ...).
 
 Like a real switch, it stores and forwards: frames for a machine that accepts none are buffered, and dropped when the buffer is full. Other machines are not
-affected; with a hub of QEMU they would be. A file FOLDER/slow1 with a number of bytes per second slows down what the machine at port 1 sends: its frames wait
-in the machine, and none is lost. On stream sockets of QEMU, each frame is preceded by its length in four bytes, big-endian.
+affected; with a hub of QEMU they would be. On stream sockets of QEMU, each frame is preceded by its length in four bytes, big-endian.
 """
 
 from __future__ import annotations
@@ -10,24 +9,19 @@ from __future__ import annotations
 import selectors
 import socket
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 BUFFER_BYTES = 8 << 20
 CHUNK_BYTES = 1 << 18
-SLOW_CHUNK_BYTES = 1 << 12
 HEAD, ADDRESS = 4, 6
-LOOK_SECONDS = 0.2
 
 
 class Port:
-    """The port of a machine. Before ``ready`` (time.monotonic()), no frame of it is accepted."""
+    """The port of a machine."""
 
-    def __init__(self, sock: socket.socket, slow: Path) -> None:
+    def __init__(self, sock: socket.socket) -> None:
         self.sock = sock
-        self.ready = 0.0
-        self._slow, self._bytes_per_second = slow, 0.0
         self._inbox, self._outbox = bytearray(), bytearray()
         self._sent = 0  # bytes of the outbox; removing them from its front would copy the rest each time
 
@@ -37,11 +31,9 @@ class Port:
 
     def frames(self) -> Iterator[bytes]:
         """Yield the complete frames with their headers. Raise ConnectionError if the machine has ended."""
-        data = self.sock.recv(SLOW_CHUNK_BYTES if self._bytes_per_second else CHUNK_BYTES)
+        data = self.sock.recv(CHUNK_BYTES)
         if not data:
             raise ConnectionError("closed")
-        if self._bytes_per_second:
-            self.ready = max(self.ready, time.monotonic()) + len(data) / self._bytes_per_second
         self._inbox += data
         start = 0
         while len(self._inbox) - start >= HEAD:
@@ -51,13 +43,6 @@ class Port:
             yield bytes(self._inbox[start:end])
             start = end
         del self._inbox[:start]
-
-    def look(self) -> None:
-        """Read how fast the machine may send."""
-        try:
-            self._bytes_per_second = float(self._slow.read_text())
-        except FileNotFoundError:
-            self._bytes_per_second = 0.0
 
     def put(self, frame: bytes) -> None:
         if len(self._outbox) - self._sent < BUFFER_BYTES:
@@ -103,34 +88,22 @@ def main(folder: Path, count: int) -> None:
         listener.listen(1)
         name.with_name(f"{name.name}.new").rename(name)  # a client that sees the socket can connect
         listeners.append(listener)
-    ports = [Port(listener.accept()[0], folder / f"slow{number}") for number, listener in enumerate(listeners, 1)]
+    ports = [Port(listener.accept()[0]) for listener in listeners]
     switch, ready = Switch(ports), selectors.DefaultSelector()
     for port in ports:
         port.sock.setblocking(False)
-    look = 0.0
+        ready.register(port.sock, selectors.EVENT_READ, port)
     while True:
-        now = time.monotonic()
-        if now >= look:
-            look = now + LOOK_SECONDS
-            for port in ports:
-                port.look()
-        for port in ports:
-            _wait_for(ready, port, (selectors.EVENT_READ if now >= port.ready else 0) | (selectors.EVENT_WRITE if port.waits else 0))
-        for key, events in ready.select(min([look, *(port.ready for port in ports if port.ready > now)]) - now):
+        for key, events in ready.select():
+            port = key.data
             if events & selectors.EVENT_WRITE:
-                key.data.push()
+                port.push()
             if events & selectors.EVENT_READ:
-                switch.take(key.data)
-
-
-def _wait_for(ready: selectors.BaseSelector, port: Port, events: int) -> None:
-    known = ready.get_map().get(port.sock)
-    if known is None and events:
-        ready.register(port.sock, events, port)
-    elif known is not None and not events:
-        ready.unregister(port.sock)
-    elif known is not None and known.events != events:
-        ready.modify(port.sock, events, port)
+                switch.take(port)
+        for port in ports:
+            wanted = selectors.EVENT_READ | (selectors.EVENT_WRITE if port.waits else 0)
+            if ready.get_key(port.sock).events != wanted:
+                ready.modify(port.sock, wanted, port)
 
 
 if __name__ == "__main__":
