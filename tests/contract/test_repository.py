@@ -55,6 +55,15 @@ def test_awx_offers_the_playbooks_and_nothing_else() -> None:
     assert sorted(awx_playbooks(ROOT)) == sorted(wanted)
 
 
+def test_playbooks_of_the_project_import_those_of_the_collection() -> None:
+    for path in sorted((ROOT / "playbooks").glob("*.yml")):
+        if path.name != "demo.yml":
+            (play,) = yaml.safe_load(path.read_text())
+            assert isinstance(play.pop("name"), str)
+            assert play == {"ansible.builtin.import_playbook": f"hccn.cluster.{path.stem}"}
+            assert (COLLECTION / f"playbooks/{path.name}").is_file()
+
+
 def test_every_playbook_has_a_run_in_make_test() -> None:
     marks = [SMOKE.findall(path.read_text()) for path in (ROOT / "tests/integration").rglob("test_*.py")]
     assert sorted(name for found in marks for mark in found for name in re.findall(r"\w+", mark)) == JOBS

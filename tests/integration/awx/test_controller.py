@@ -35,6 +35,8 @@ VARIABLES = {
     "awx_image_pull": "always", "awx_registry_credential": "registry", "awx_instance_groups": ["npu pods"], "awx_labels": ["npu"],
     "awx_run_teams": ["operators"], "awx_run_users": ["night"], "awx_change_teams": ["owners"],
 }
+ONLY_PROJECT = {name: None for name in VARIABLES if name != "awx_project_url"}
+"""Unsets all variables but that of the project, which is enough to remove everything."""
 ADMINISTRATOR = (("credentials", {"name": "registry"}), ("credentials", {"name": "vault"}), ("instance_groups", {"name": "npu pods"}),
                  ("teams", {"name": "operators"}), ("teams", {"name": "owners"}), ("users", {"username": "night"}), ("job_templates", {"name": "hccn backup"}),
                  ("notification_templates", {"name": "pager"}))
@@ -215,16 +217,14 @@ def test_what_was_attached_by_hand_stays(controller: Controller, tmp_path: Path)
     assert controller.linked_names("job_templates", "hccn tls", "notification_templates_error") == ["pager"]
     assert made["id"] in controller.objects["credentials"]
 
-    given = {name: None for name in VARIABLES if name != "awx_project_url"}
-    removed, again = (play(tmp_path, controller.url, **given, awx_state="absent") for _time in range(2))
+    removed, again = (play(tmp_path, controller.url, **ONLY_PROJECT, awx_state="absent") for _time in range(2))
     assert (removed.returncode, changed(removed), again.returncode, changed(again)) == (0, 1, 0, 0), removed.stdout + again.stdout
     assert set(controller.named("credentials")) == {"root on all NPU hosts"}
 
 
 def test_removal_takes_only_what_the_role_made(runs: Runs) -> None:
     """Last, since it removes what the other tests look at. The settings with which the objects were created need not be given again."""
-    given = {name: None for name in VARIABLES if name != "awx_project_url"}
-    removed = play(runs.folder, runs.controller.url, **given, awx_state="absent")
+    removed = play(runs.folder, runs.controller.url, **ONLY_PROJECT, awx_state="absent")
     assert removed.returncode == 0, removed.stdout + removed.stderr
     left = {kind: set(runs.controller.named(kind)) for kind in runs.controller.objects if runs.controller.objects[kind]}
     assert left == {
