@@ -226,7 +226,7 @@ class FabricFaults:
     def _twice_by_chance(self, left: Sequence[Link], once: int) -> list[Link]:
         """Return the pairs that were slow again in one of their later measurements, if other traffic explains as many of them."""
         twice = [link for link in left if self._layer.state == SLOW and self._times_bad(link) == 2 and any(
-            not self._classification.is_bad(cell) for way in (link, link[::-1]) for cell in self._classification.cells(*way))]
+            not self._classification.is_bad(cell) for cell in self._cells(link, link[::-1]))]
         expected = 2 * once * len(left) / max(1, sum(self._layer.sent))
         return twice if expected >= LEAST_EXPECTED and len(set(twice)) <= 1 + SIGMAS * expected else []
 
@@ -239,20 +239,30 @@ class FabricFaults:
         """Return True if a cell was both bad and good with the same source port and number of queue pairs. A row has no options of its own."""
         bad: set[tuple[str, str]] = set()
         good: set[tuple[str, str]] = set()
-        cells = self._classification.cells(*link)
-        for cell in cells:
+        for cell in self._cells(link):
             (bad if self._classification.is_bad(cell) else good).add(cell.path_options)
         return not bad.isdisjoint(good) or (not bad and bool(good))
+
+    def _cells(self, *links: Link) -> list[Cell]:
+        """Return the single records of these cells that say whether they are bad in the way of this layer.
+
+        A pair that was slow at another time does not fail each time, and its NPUs need not be good with others. That a runner did not answer says nothing
+        about the speed of the pair.
+        """
+        cells = [cell for link in links for cell in self._classification.cells(*link)]
+        if self._layer.state == SLOW:
+            return [cell for cell in cells if cell.code not in INFERRED_CODES]
+        return [cell for cell in cells if cell.worth is None or not self._classification.is_bad(cell)]
 
     def _conclusion_of_retries(self, link: Link) -> tuple[str, str]:
         """Return the conclusion from the repeated measurements of a pair, and how sure it is.
 
         A test that chooses its source port itself may take another path each time, so only a port that was set shows which path a test took.
         """
-        cells = [*self._classification.cells(*link), *self._classification.cells(link[1], link[0])]
+        cells = self._cells(link, link[::-1])
         good, bad = ([cell for cell in cells if self._classification.is_bad(cell) is is_bad] for is_bad in (False, True))
-        if good and self._is_inferred(cells):
-            return "a runner did not answer, and the pair was good at another time: the fault is intermittent", POSSIBLE
+        if self._is_inferred(cells) and any(self._classification.worth(*way) for way in (link, link[::-1])):
+            return "a runner did not answer, and the pair was measured at another time: the fault is intermittent", POSSIBLE
         same_options_good = self._is_good_with_same_options(link)
         if len({cell.path_options for cell in cells}) > 1 and not same_options_good:
             if not good:

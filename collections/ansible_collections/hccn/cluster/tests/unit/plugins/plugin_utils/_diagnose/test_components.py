@@ -213,8 +213,27 @@ def test_a_runner_that_did_not_answer_once_is_not_a_bad_path():
     cells = records(lambda source, target, device: "peer_lost" if {source, target} == {"n01", "n02"} and device == 0 else 1.0)
     found = diagnose_records([*cells, record("again", "n01", "n02", 0, 1.0, options={"qps": 4})], plan=topology(LEAVES))
     assert [(kind, sure) for kind, _name, _class, _direction, sure in named(found)] == [("pair", False)]
-    assert found.components[0]["message"].endswith(": a runner did not answer, and the pair was good at another time: the fault is intermittent")
+    assert found.components[0]["message"].endswith(": a runner did not answer, and the pair was measured at another time: the fault is intermittent")
     assert bad_hosts(found) == {}
+
+
+@pytest.mark.parametrize("code, ending", [
+    ("peer_lost", "a runner did not answer, and the pair was measured at another time: the fault is intermittent"),
+    ("tool_killed", "both NPUs are good with others: the path between them is bad, or the fault is intermittent; measure the pair again with another source port"),
+])
+def test_pair_of_a_slow_npu_that_failed_once_is_not_bad_each_time(code, ending):
+    """The host of a slow NPU died during the confirmation run. Values of the pair that are slow do not show that its path fails."""
+    cells = records(lambda source, target, device: 0.6 if "n01" in (source, target) and device == 0 else 1.0)
+    found = diagnose_records([*cells, record("again", "n02", "n01", 0, code), record("other", "n01", "n02", 0, 0.6)], plan=topology(LEAVES))
+    assert named(found) == [("pair", "path n02 NPU 0 to n01 NPU 0", "failed", None, False), ("npu", "n01 NPU 0", "slow", None, True)]
+    assert found.components[0]["message"].split(": ", 1)[1] == ending
+
+
+def test_runner_that_did_not_answer_does_not_make_a_pair_slow_twice():
+    cells = records(lambda source, target, device: 0.8 if {source, target} == {"n01", "n02"} and device == 0 else 1.0)
+    found = diagnose_records([*cells, record("again", "n01", "n02", 0, "peer_unreachable")], plan=topology(LEAVES))
+    assert {(name, state, sure) for _kind, name, state, _direction, sure in named(found)} == {
+        ("path n01 NPU 0 to n02 NPU 0", "failed", False), ("path n02 NPU 0 to n01 NPU 0", "slow", False)}
 
 
 def test_a_good_opposite_direction_is_mentioned():
