@@ -131,6 +131,11 @@ class Cluster:
         """Return the processes of all modules and their children, or with a name those of the tools and devices of that host."""
         return list(processes(self.root(name) if name else f"{TRACE}={self.trace}"))
 
+    def runners(self, name: str) -> list[int]:
+        """Return the runners of the host and their guards, which may have ended."""
+        starts = [line for path in Path(self.root(name)).glob("runs/*/journal.jsonl") for line in self.lines(path)[:1]]
+        return [line[process] for line in starts for process in ("pid", "guard")]
+
     def nothing_left(self, *names: str) -> bool:
         return not self.processes() and not any(self.processes(name) or self.testing(name) for name in names)
 

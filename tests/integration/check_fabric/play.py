@@ -75,7 +75,7 @@ def sshd(folder: Path) -> Iterator[dict[str, Any]]:
 
 @contextlib.contextmanager
 def ssh_host(folder: Path, cluster: Cluster, name: str) -> Iterator[tuple[dict[str, Any], Callable[[signal.Signals], list[int]]]]:
-    """Start an sshd. Yield the variables of a host behind it, and a function that sends a signal to sshd, all its sessions and the measurements of the
+    """Start an sshd. Yield the variables of a host behind it, and a function that sends a signal to sshd, all its sessions, and the runners and tools of the
     host, and returns their pids."""
     with sshd(folder) as variables:
         (server,) = [pid for pid in processes(str(folder / "sshd_config"), environment=False)
@@ -84,7 +84,7 @@ def ssh_host(folder: Path, cluster: Cluster, name: str) -> Iterator[tuple[dict[s
         def send(number: signal.Signals) -> list[int]:
             reached = []
             for _again in range(2):  # new processes may have started meanwhile
-                for pid in [*descendants(server), *cluster.processes(name)]:
+                for pid in [*descendants(server), *cluster.runners(name), *cluster.processes(name)]:
                     with contextlib.suppress(ProcessLookupError):
                         os.kill(pid, number)
                         reached.append(pid)

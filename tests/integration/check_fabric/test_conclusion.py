@@ -14,7 +14,7 @@ import pytest
 
 from tests.integration.check_fabric import play as plays
 from tests.integration.check_fabric.cluster import Cluster
-from tests.integration.check_fabric.role import FAILED, UNREACHABLE, play
+from tests.integration.check_fabric.role import FAILED, UNREACHABLE, play, verdicts
 from tests.lib.playbook import final_screen
 from tests.lib.waiting import until
 
@@ -93,3 +93,21 @@ def test_host_that_dies_during_the_measurement(make: Callable[..., Cluster], tmp
     assert len(screen) == 2
     of_victim = [row for row in rows(report) if row[:1] == [victim]]
     assert of_victim[0][1] == "⊘ unreachable"
+
+
+@pytest.mark.long
+def test_slow_host_that_dies_during_the_confirmation_run(make: Callable[..., Cluster], tmp_path: Path) -> None:
+    """Its pairs were slow before, and fail now: that is no path that is bad each time."""
+    cluster = make(3, 1, measure_seconds=1.0)
+    cluster.set_state("n1", "0.rate_mbit=130")
+    with plays.ssh_host(tmp_path / "ssh", cluster, "n1") as (connection, send), ThreadPoolExecutor(1) as pool:
+        ended = pool.submit(play, cluster, tmp_path, code=UNREACHABLE, of_hosts={"n1": connection, "n2": {}, "n3": {}}, check_fabric_plan="full",
+                            check_fabric_relative_floor=0.8)
+        until(lambda: ended.done() or (len(cluster.runners("n1")) == 4 and cluster.testing("n1")), 120)
+        assert not ended.done(), ended.result()
+        send(signal.SIGKILL)
+        output = ended.result(240)
+    assert verdicts(output) == {"n2": "good", "n3": "good"}
+    assert "n1 NPU 0: it is slow with 2 of 2 proven-good partners: n2, n3, " in output
+    assert "n3 NPU 0 to n1 NPU 0 fails: a runner did not answer, and the pair was measured at another time: the fault is intermittent" in output
+    assert "the path is bad" not in output
