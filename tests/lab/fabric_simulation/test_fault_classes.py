@@ -22,6 +22,12 @@ def test_nothing_is_named_on_a_healthy_fabric(profile):
         assert (found.named, found.innocents) == ([], 0)
 
 
+@pytest.mark.parametrize("profile, seed", [("tail", 3700071), ("tail", 3700090), ("lognormal", 3700002), ("lognormal", 3700008)])
+def test_tail_of_pairs_that_quick_measures_is_noise(profile, seed):
+    """Each NPU has two measurements. Without the tail, an NPU or a spine was named in each of these runs."""
+    assert trial(SHAPES[16, RAILS], "quick", seed, **PROFILES[profile]).named == []
+
+
 @pytest.mark.parametrize("profile", ["tail", "lognormal", "background"])
 def test_no_host_is_blamed_for_noise(profile):
     assert [trial(SHAPES[16, TOR], "quick", seed, **PROFILES[profile]).innocents for seed in range(4)] == [0] * 4
