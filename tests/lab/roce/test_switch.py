@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -81,3 +82,28 @@ def test_blocked_port_does_not_stop_the_others(cables: list[socket.socket]) -> N
     assert received(three) == b"here"
     kept = [received(three)[:8] for _ in range(BUFFER_BYTES // SIZE)]
     assert kept == [b"%08d" % number for number in range(len(kept))]
+
+
+def test_other_ports_work_after_one_has_ended(cables: list[socket.socket]) -> None:
+    one, two, three = cables
+    for number, end in enumerate(cables, 1):
+        end.sendall(frame(address(9), number, b"here"))
+    assert (received(one), received(one), received(two), received(two)) == (b"here",) * 4
+    three.close()
+    one.sendall(frame(address(3), 1, b"to 3") + frame(address(2), 1, b"to 2"))
+    assert (received(two), received(two)) == (b"to 3", b"to 2"), "the first one to all ports, since the address is unknown again"
+    two.sendall(frame(address(1), 2, b"to 1"))
+    assert received(one) == b"to 1"
+
+
+def test_rate_of_a_port_delays_what_it_sends(cables: list[socket.socket], tmp_path: Path) -> None:
+    one, two, _three = cables
+    (tmp_path / "cable1.rate").write_text("100000")
+    start = time.monotonic()
+    two.sendall(frame(ALL, 2, b"not delayed"))
+    assert received(one) == b"not delayed"
+    assert time.monotonic() - start < 5
+    for number in range(10):
+        one.sendall(frame(address(2), 1, b"%d" % number * (SIZE - 14)))
+    assert [received(two)[:1] for _ in range(10)] == [b"%d" % number for number in range(10)]
+    assert time.monotonic() - start > 0.8
