@@ -203,6 +203,7 @@ def _attribute(classification: Classification, silent: Sequence[str]) -> _Attrib
         components += npu_faults.components + fabric_faults.components
         slow_once += fabric_faults.slow_once
     unproven = _unproven(classification, components, slow_once)
+    components = _without_pairs_of_slow_npus(components)
     components += [_most_of_the_fabric(classification, stratum, fast) for stratum, fast in classification.strata.fast_pairs.items() if fast.is_doubt]
     components.sort(key=lambda component: (component.kind in ON_HOST, CERTAINTIES.index(component.certainty)))
     open_npus = excused | {npu for npu in classification.shared if npu not in proven}
@@ -219,6 +220,14 @@ def _unproven(classification: Classification, components: Sequence[Component], s
             found.update(component.npus)
             component.certainty = max(component.certainty, PROBABLE, key=CERTAINTIES.index)
     return found
+
+
+def _without_pairs_of_slow_npus(components: Sequence[Component]) -> list[Component]:
+    """Return the components without pairs that failed, possibly by their path, if one of their NPUs is slow: a test at its speed may not end in time."""
+    slow = {npu for component in components if component.kind in (NPU, NODE) and component.state == SLOW and component.certainty != POSSIBLE
+            for npu in component.npus}
+    return [component for component in components if not (component.kind == PAIR and component.state == FAILED and component.certainty == POSSIBLE and all(
+        not slow.isdisjoint(link) for link in component.links))]
 
 
 def _most_of_the_fabric(classification: Classification, stratum: Stratum, fast: FastPairs) -> Component:
