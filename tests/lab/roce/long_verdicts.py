@@ -1,4 +1,4 @@
-"""Verdicts on noisy machines with the floors of the role: nobody is blamed while all are well."""
+"""Verdicts on noisy machines with the floors of the role: nobody is blamed while all are well, and a machine that sends slowly is."""
 
 from __future__ import annotations
 
@@ -24,3 +24,20 @@ def test_healthy_machines_are_good(four: list[Machine], tmp_path: Path, operatio
         if (code, set(play.classes().values())) != (0, {"good"}):
             blamed.append(play.output)
     assert blamed == []
+
+
+def test_machine_that_sends_at_a_tenth_is_slow(four: list[Machine], tmp_path: Path) -> None:
+    options = {"check_fabric_iterations": 1000, "check_fabric_relative_floor": None, "check_fabric_confirm": None}
+    healthy = Play(four[1:], tmp_path / "healthy", **options)
+    assert healthy.end() == 0, healthy.output
+    gbit_s = max(record["samples"][0]["bandwidth_gbit_s"] for record in healthy.records("rdma"))
+    victim = four[-1]
+    missed = []
+    with victim.sending_at_most(gbit_s * 1e9 / 8 / 10):
+        for number in range(RUNS):
+            play = Play(four[1:], tmp_path / str(number), **options)
+            code = play.end()
+            wanted = {machine.name: "slow" if machine is victim else "good" for machine in four[1:]}
+            if (code, play.classes(), "The fabric: " in play.output) != (2, wanted, False):
+                missed.append(play.output)
+    assert missed == []

@@ -97,6 +97,17 @@ class Machine:
         finally:
             self._qemu.send_signal(signal.SIGCONT)
 
+    @contextmanager
+    def sending_at_most(self, bytes_per_second: float) -> Iterator[None]:
+        """Limit what the machine sends on its Ethernet, at the switch."""
+        rate = self.console.with_name(f"cable{self.number}.rate")
+        rate.with_suffix(".new").write_text(str(bytes_per_second))
+        rate.with_suffix(".new").rename(rate)
+        try:
+            yield
+        finally:
+            rate.unlink()
+
     def stop(self) -> None:
         if self._qemu is not None:
             self._qemu.kill()
