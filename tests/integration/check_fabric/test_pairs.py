@@ -130,6 +130,21 @@ def test_host_that_starts_late_is_measured(make: Callable[..., Cluster]) -> None
     assert record["status"] == "ok"
 
 
+def test_initiator_that_was_given_up_is_served_when_it_comes(make: Callable[..., Cluster]) -> None:
+    """n2 gives up n1, and still works on a pair with n3 when n1 starts."""
+    cluster = make(3, 2, measure_seconds=20)
+    cluster.set_state("n3", "1.rate_mbit=25")
+    plan = cluster.plan("pairs", pairs=[{"source": {"host": source, "device": device}, "target": {"host": "n2", "device": device}}
+                                        for source, device in (("n1", 0), ("n3", 1))])
+    options = {"meeting_timeout": 3, "pair_timeout": 60, "iterations": None, "duration": 20}
+    processes = {name: cluster.perf(name, plan, **options) for name in ("n2", "n3")}
+    time.sleep(14)  # three calls without an answer after the three seconds of meeting_timeout
+    processes["n1"] = cluster.perf("n1", plan, **options)
+    found = {(record["source"]["host"], record["target"]["host"]): record["status"] for record in records({
+        name: result(process) for name, process in processes.items()})}
+    assert found == {("n1", "n2"): "ok", ("n3", "n2"): "ok"}
+
+
 def test_hung_host_does_not_block_the_others(make: Callable[..., Cluster]) -> None:
     cluster = make(3, 1)
     plan = cluster.plan("full")

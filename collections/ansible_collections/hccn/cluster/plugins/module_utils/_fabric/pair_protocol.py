@@ -229,6 +229,7 @@ def slower_rate(own: Optional[float], reported: Any) -> Optional[float]:
 def serve(state: HostState, channel: Channel, pair: Pair, trial: bool) -> None:
     """Serve a pair whose claim was received on the channel. ``trial``: the initiator knows that the pair is left out."""
     state.membership.met(pair.source.host)
+    state.scheduler.take_back(pair)
     if state.membership.is_left_out(pair) and not (trial and state.scheduler.is_idle()) and state.scheduler.is_open(pair):
         state.send(channel, {"type": "busy", "parked": True})
         return

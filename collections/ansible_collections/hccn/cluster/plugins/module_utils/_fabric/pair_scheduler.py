@@ -27,6 +27,7 @@ class PairScheduler:
         self._parallel = parallel
         self._changed = changed or threading.Condition()
         self._open: Dict[str, Pair] = {pair.id: pair for pair in plan.pairs}
+        self._given_up: Dict[str, Pair] = {}
         self._used: Dict[int, str] = {}
         self._closed = False
 
@@ -61,6 +62,18 @@ class PairScheduler:
             for pair in pairs:
                 self._open.pop(pair.id, None)
             self._changed.notify_all()
+
+    def give_up(self, pairs: Iterable[Pair]) -> None:
+        """Nothing waits for these pairs any more, since their initiator does not answer. It may still claim them."""
+        with self._changed:
+            self._given_up.update((pair.id, pair) for pair in pairs if pair.id in self._open)
+            self.settle(list(self._given_up.values()))
+
+    def take_back(self, pair: Pair) -> None:
+        """The initiator of the pair claims it: if it was given up, it is open again."""
+        with self._changed:
+            if self._given_up.pop(pair.id, None):
+                self._open[pair.id] = pair
 
     def is_open(self, pair: Pair) -> bool:
         with self._changed:

@@ -298,7 +298,7 @@ class Runner:
                 self._scheduler.settle(pair for pair in pairs[:NAMES_A_LINE] if pair.id not in still_open)
             except HccnError as error:
                 if self._membership.call_failed(host, pairs[0], error, time.monotonic()):
-                    self._scheduler.settle(pairs)
+                    self._scheduler.give_up(pairs)
 
     def _ask(self, host: str, pairs: Sequence[Pair]) -> Sequence[Any]:
         """Return the ids of those of the first pairs that are still open on ``host``. Raises HccnError if it does not answer."""

@@ -61,6 +61,31 @@ def test_devices_are_independent_unless_the_host_works_one_pair_at_a_time():
     assert not single.acquire(other, NOW)
 
 
+def test_initiator_that_was_given_up_can_claim_its_pair():
+    first, second = pair(0, "x", "me"), pair(1, "me", "y")
+    scheduler = scheduler_of(first, second)
+    scheduler.give_up([first])
+    assert scheduler.acquire(second, NOW)
+    scheduler.settle([second])
+    scheduler.release(second)
+    assert scheduler.wait_done(NOW)
+    scheduler.take_back(first)
+    assert not scheduler.wait_done(NOW)
+    assert scheduler.acquire(first, NOW)
+    scheduler.settle([first])
+    scheduler.take_back(first)
+    assert not scheduler.is_open(first)
+
+
+def test_finished_pair_is_not_given_up():
+    first = pair(0, "x", "me")
+    scheduler = scheduler_of(first)
+    scheduler.settle([first])
+    scheduler.give_up([first])
+    scheduler.take_back(first)
+    assert not scheduler.is_open(first)
+
+
 def test_releasing_a_device_of_another_pair_does_nothing():
     first, second = pair(0, "me", "x"), pair(1, "me", "y")
     scheduler = scheduler_of(first, second)
