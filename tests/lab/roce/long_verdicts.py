@@ -29,7 +29,7 @@ def test_healthy_machines_are_good(four: list[Machine], tmp_path: Path, operatio
 def test_machine_that_sends_at_a_tenth_is_slow(four: list[Machine], tmp_path: Path) -> None:
     options = {"check_fabric_iterations": 1000, "check_fabric_relative_floor": None, "check_fabric_confirm": None}
     healthy = Play(four[1:], tmp_path / "healthy", **options)
-    assert healthy.end() == 0, healthy.output
+    healthy.end()  # for its rate only: test_healthy_machines_are_good checks the verdict
     gbit_s = max(record["samples"][0]["bandwidth_gbit_s"] for record in healthy.records("rdma"))
     victim = four[-1]
     missed = []
