@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import threading
 import time
-from typing import Callable, Dict, Iterable, Iterator, List, Optional, Tuple
+from typing import Callable, Dict, Iterable, Iterator, List, Optional, Set, Tuple
 
 from .membership import Membership
 from .plan import Pair, Plan
@@ -27,7 +27,7 @@ class PairScheduler:
         self._parallel = parallel
         self._changed = changed or threading.Condition()
         self._open: Dict[str, Pair] = {pair.id: pair for pair in plan.pairs}
-        self._given_up: Dict[str, Pair] = {}
+        self._given_up: Set[str] = set()
         self._used: Dict[int, str] = {}
         self._closed = False
 
@@ -66,13 +66,15 @@ class PairScheduler:
     def give_up(self, pairs: Iterable[Pair]) -> None:
         """Nothing waits for these pairs any more, since their initiator does not answer. It may still claim them."""
         with self._changed:
-            self._given_up.update((pair.id, pair) for pair in pairs if pair.id in self._open)
-            self.settle(list(self._given_up.values()))
+            still_open = [pair for pair in pairs if pair.id in self._open]
+            self._given_up.update(pair.id for pair in still_open)
+            self.settle(still_open)
 
     def take_back(self, pair: Pair) -> None:
         """The initiator of the pair claims it: if it was given up, it is open again."""
         with self._changed:
-            if self._given_up.pop(pair.id, None):
+            if pair.id in self._given_up:
+                self._given_up.remove(pair.id)
                 self._open[pair.id] = pair
 
     def is_open(self, pair: Pair) -> bool:
