@@ -167,7 +167,7 @@ class Classification:
                     known[:] = sorted((known[0], known[1], worth))[1:]
         sound = found.reference * (1 - max(drop_of(2 * found.spread), NEARLY))
         drops = [log(found.reference / worth) for source, target, worth in cells
-                 if all(best[npu][worth != best[npu][1]] >= sound or best[npu][0] >= sound for npu in (source, target))]
+                 if all((best[npu][0] if worth == best[npu][1] else best[npu][1]) >= sound for npu in (source, target))]  # the best in another pair
         low = [npu for source, target, worth in cells if worth < found.reference * (1 - drop_of(LOW * found.spread)) for npu in (source, target)]
         most = max(Counter(low).values(), default=0)
         return replace(found, tail=tail_of(drops)) if len(low) > 2 and most <= max(2, DIFFUSE * len(low)) else found
