@@ -118,6 +118,10 @@ class Cluster:
     def journal(self, name: str) -> list[dict[str, Any]]:
         return self.lines(Path(self.root(name)) / "runs" / "r1" / "journal.jsonl")
 
+    def journals(self, name: str) -> list[list[dict[str, Any]]]:
+        """Return the journals of all runs of the host."""
+        return [self.lines(path) for path in Path(self.root(name)).glob("runs/*/journal.jsonl")]
+
     @staticmethod
     def lines(path: Path) -> list[dict[str, Any]]:
         """Return the complete lines of a journal."""
@@ -133,8 +137,7 @@ class Cluster:
 
     def runners(self, name: str) -> list[int]:
         """Return the runners of the host and their guards, which may have ended."""
-        starts = [line for path in Path(self.root(name)).glob("runs/*/journal.jsonl") for line in self.lines(path)[:1]]
-        return [line[process] for line in starts for process in ("pid", "guard")]
+        return [lines[0][process] for lines in self.journals(name) if lines for process in ("pid", "guard")]
 
     def nothing_left(self, *names: str) -> bool:
         return not self.processes() and not any(self.processes(name) or self.testing(name) for name in names)

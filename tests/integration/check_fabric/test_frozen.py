@@ -76,8 +76,8 @@ class Play:
         """Return the journals of all hosts so far."""
         found = {}
         for name in self.cluster.ports:
-            for path in Path(self.cluster.root(name)).glob("runs/*/journal.jsonl"):
-                found[name] = self.cluster.lines(path)
+            for lines in self.cluster.journals(name):
+                found[name] = lines
         return found
 
     def others_are_over(self) -> bool:

@@ -11,6 +11,8 @@ from tests.lab.roce.machines import Machine
 from tests.lab.roce.playbook import Play
 
 RUNS = int(os.environ.get("HCCN_ROCE_RUNS", "10"))
+OPTIONS = {"check_fabric_iterations": 1000, "check_fabric_relative_floor": None, "check_fabric_confirm": None}
+"""None for the default of the role."""
 
 
 @pytest.mark.parametrize("measure", ["bandwidth", "latency"])
@@ -18,8 +20,7 @@ RUNS = int(os.environ.get("HCCN_ROCE_RUNS", "10"))
 def test_healthy_machines_are_good(four: list[Machine], tmp_path: Path, operation: str, measure: str) -> None:
     blamed = []
     for number in range(RUNS):
-        play = Play(four[1:], tmp_path / str(number), check_fabric_operation=operation, check_fabric_measure=measure, check_fabric_iterations=1000,
-                    check_fabric_relative_floor=None, check_fabric_confirm=None)
+        play = Play(four[1:], tmp_path / str(number), check_fabric_operation=operation, check_fabric_measure=measure, **OPTIONS)
         code = play.end()
         if (code, set(play.classes().values())) != (0, {"good"}):
             blamed.append(play.output)
@@ -27,15 +28,14 @@ def test_healthy_machines_are_good(four: list[Machine], tmp_path: Path, operatio
 
 
 def test_machine_that_sends_at_a_tenth_is_slow(four: list[Machine], tmp_path: Path) -> None:
-    options = {"check_fabric_iterations": 1000, "check_fabric_relative_floor": None, "check_fabric_confirm": None}
-    healthy = Play(four[1:], tmp_path / "healthy", **options)
+    healthy = Play(four[1:], tmp_path / "healthy", **OPTIONS)
     healthy.end()  # for its rate only: test_healthy_machines_are_good checks the verdict
     gbit_s = max(record["samples"][0]["bandwidth_gbit_s"] for record in healthy.records("rdma"))
     victim = four[-1]
     missed = []
     with victim.sending_at_most(gbit_s * 1e9 / 8 / 10):
         for number in range(RUNS):
-            play = Play(four[1:], tmp_path / str(number), **options)
+            play = Play(four[1:], tmp_path / str(number), **OPTIONS)
             code = play.end()
             wanted = {machine.name: "slow" if machine is victim else "good" for machine in four[1:]}
             if (code, play.classes(), "The fabric: " in play.output) != (2, wanted, False):
