@@ -18,15 +18,15 @@ from statistics import median
 from typing import NamedTuple
 
 from ...module_utils._core.samples import GBIT
-from .measurement_table import BUSY_CODES, INFERRED_CODES, Cell, Row, Table
+from .measurement_table import BUSY_CODES, INFERRED_CODES, TIMEOUT_CODES, Cell, Row, Table
 from .noise import FEW, LEAST_SPREAD, Gates, Normal, drop_of, gates, tail_of
 from .strata import Strata, Stratum
 
 MOST_REPEATS, LEAST_REPEATS, MEDIAN_OF_REPEATS = 4, 3, 0.954
 """Repeated values of a pair that are compared, least number of differences, and the median difference of two values with a standard deviation of one."""
 
-LEAST_AGREEING = 4
-"""Fewer values near the normal one say nothing about how much values vary."""
+LEAST_AGREEING, FEW_FOR_PAIRS = 4, 12
+"""Fewer values near the normal one say nothing about how much values vary; and about how much the value of a single pair does."""
 
 MOST_OF_TAIL = 20_000
 """Values from which the tail is estimated. Of more, every n-th is used."""
@@ -125,7 +125,7 @@ class Classification:
         self._received: Counter[int] = Counter()
         self._weak: Counter[int] = Counter()
         self._accusations: list[Cell] = []
-        for cell in table.cells:
+        for cell in sorted(table.cells, key=lambda cell: cell.worth is None):  # values first: they decide what a timeout means
             self._classify_cell(cell)
         for row in table.rows:
             self._classify_row(row)
@@ -149,14 +149,19 @@ class Classification:
         found = self.normals.get(self.usual) if self.usual else None
         return found is not None and found.count < FEW and (found.spread > 2 * LEAST_SPREAD or found.count < LEAST_AGREEING)
 
+    @property
+    def is_noise_of_pairs_unknown(self) -> bool:
+        """Whether there are too few values even for a pair, of which it is enough that one of many varies more than the others."""
+        return self.is_noise_unknown and self.usual is not None and self.normals[self.usual].count < FEW_FOR_PAIRS
+
     def _with_noise(self, stratum: Stratum, found: Normal) -> Normal:
         """Return a normal value with the tail of low values between NPUs that reach it elsewhere; of few values, with the spread of repeated ones."""
         cells = [cell for cell in self.strata.cells_of(stratum) if cell[2]]
         cells = cells[::max(1, len(cells) // MOST_OF_TAIL)]
         if found.count < FEW:
-            repeats: dict[tuple[int, int], list[float]] = {}
+            repeats: dict[Link, list[float]] = {}  # of one direction, since the other one may have a fault of its own
             for source, target, worth in cells:
-                repeats.setdefault((min(source, target), max(source, target)), []).append(worth)
+                repeats.setdefault((source, target), []).append(worth)
             changes = [abs(log(one / other)) for values in repeats.values() for one, other in combinations(values[:MOST_REPEATS], 2)]
             return found.pooled(median(changes) / MEDIAN_OF_REPEATS, len(changes)) if len(changes) >= LEAST_REPEATS else found
         best: dict[int, list[float]] = {}
@@ -239,6 +244,9 @@ class Classification:
         self.states[cell.pair] = state
 
     def _classify_failure(self, cell: Cell) -> str:
+        if cell.code in TIMEOUT_CODES and cell.target in self.slow.out[cell.source]:
+            self._add_timeout(cell)
+            return SLOW
         state = BUSY if cell.code in BUSY_CODES else FAILED
         layer = self.busy if state == BUSY else self.failed
         if cell.accused is None or cell.code in INFERRED_CODES:
@@ -248,6 +256,13 @@ class Classification:
         else:
             self._accusations.append(cell)
         return state
+
+    def _add_timeout(self, cell: Cell) -> None:
+        """Add a test that did not end in time to the slow cells. With more queue pairs it moves more data, too much at the speed of a slow pair."""
+        self.slow.add(cell.source, cell.target)
+        self.slow.sent[cell.source] += 1
+        self._received[cell.target] += 1
+        self._weak[cell.target] += 1
 
     def _classify_value(self, cell: Cell, worth: float) -> str:
         stratum = self._stratum(cell.source, cell.target, cell.kind)

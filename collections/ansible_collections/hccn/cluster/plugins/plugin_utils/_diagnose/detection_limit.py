@@ -30,18 +30,19 @@ RELATIVE_FLOOR = 0.97
 NPU, PAIR, PATH = "npu", "pair", "path"
 
 
-def detection_limit(classification: Classification, hosts: int, slow_once: Sequence[Link] = ()) -> dict[str, Any]:
+def detection_limit(classification: Classification, hosts: int, slow_once: Sequence[Link] = (), within_noise: Sequence[Link] = ()) -> dict[str, Any]:
     """Return the smallest drop of each kind of component that the run would have found, and the faults that it could not find; empty if nothing was measured.
 
-    ``slow_once``: pairs that were slow once and are attributed to nothing. The result has ``spread_percent`` of one measurement, ``samples`` of an NPU,
-    ``smallest_drop_percent`` by kind of component, the sentences ``blind``, and ``text``, which joins all of it.
+    ``slow_once``: pairs that were slow once and are attributed to nothing. ``within_noise``: slow pairs of a run with too few values. The result has
+    ``spread_percent`` of one measurement, ``samples`` of an NPU, ``smallest_drop_percent`` by kind of component, the sentences ``blind``, and ``text``, which
+    joins all of it.
     """
     stratum = classification.usual
     if stratum is None:
         return {}
     normal, gate = classification.normals[stratum], classification.gates[stratum]
     samples = int(median([total for total in map(classification.slow.total, range(len(classification.table.npus))) if total]))
-    remarks = notes(classification.strata, classification.normals) + _slow_once(classification, slow_once)
+    remarks = notes(classification.strata, classification.normals) + _slow_once(classification, slow_once) + _within_noise(classification, within_noise)
     if any(fast.is_doubt for fast in classification.strata.fast_pairs.values()):
         return {"samples": samples, "blind": remarks, "text": "; ".join(["the normal value is unknown, so no NPU is proven good", *remarks])}
     drops = _drops_of_npu_and_pair(normal, gate, samples)
@@ -71,11 +72,26 @@ def forecast(summary: Mapping[str, Any], spread: float = SPREAD, relative_floor:
 def _slow_once(classification: Classification, links: Sequence[Link]) -> list[str]:
     if not links:
         return []
-    shown = "; ".join(classification.described(*link, SLOW) for link in links[:SHOWN]) + ("; ..." if len(links) > SHOWN else "")
-    pairs = "a pair was" if len(links) == 1 else f"{len(links)} pairs were"
     untested = sum(len(classification.cells(*link)) < 2 for link in links)
     again = "and good when measured again as before" if not untested else f"and good when measured again as before ({untested} of them were not)"
-    return [f"{pairs} slow once {again}, so no component is blamed: {shown}"]
+    return [f"{_pairs_were(links)} slow once {again}, so no component is blamed: {_shown(classification, links)}"]
+
+
+def _within_noise(classification: Classification, links: Sequence[Link]) -> list[str]:
+    if not links:
+        return []
+    return [f"{_pairs_were(links)} slow, but too few values are near the normal one to know how much they vary, so no path is blamed: "
+            f"{_shown(classification, links)}"]
+
+
+def _pairs_were(links: Sequence[Link]) -> str:
+    count = len(set(map(frozenset, links)))
+    return "a pair was" if count == 1 else f"{count} pairs were"
+
+
+def _shown(classification: Classification, links: Sequence[Link]) -> str:
+    found = list(dict.fromkeys(links))
+    return "; ".join(classification.described(*link, SLOW) for link in found[:SHOWN]) + ("; ..." if len(found) > SHOWN else "")
 
 
 def _drops_of_npu_and_pair(normal: Normal, gate: Gates, samples: int) -> dict[str, float]:

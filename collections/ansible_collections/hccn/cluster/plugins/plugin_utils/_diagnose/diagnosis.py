@@ -38,7 +38,7 @@ FEW_OF_NPU = 3
 """Measurements of an NPU that other traffic may have slowed down all."""
 
 MOST_BY_NOISE = 0.5
-"""Share of the normal value below which noise of unknown size does not bring all measurements of an NPU."""
+"""Share of the normal value below which noise of unknown size does not bring all measurements of an NPU or a pair."""
 
 FEW_CROSSING = 8
 """Measurements of an NPU up to which a single bad pair may be the only sign of a bad uplink."""
@@ -62,10 +62,11 @@ class Diagnosis:
     that the run would have found. ``states``: good or bad by pair id; rows have no ids. ``regressions``: NPUs that were faster in the baseline. ``problems``:
     the parts of the answers of the hosts that were dropped.
 
-    The rest is input of the confirmation run. ``uncertain``: pairs behind components that are not certain. ``behind_path``: NPUs that were measured with proven
-    good ones only over a bad leaf or path. ``has_rows``: whether the run returned rows. ``contested``: hosts that report higher values than all others, too few
-    of which contradict them. ``single_partner``: NPUs that are bad and were measured with one other host only. ``unproven``: NPUs that are slow in few
-    measurements, of a run in which others are slow without a cause. ``open_leaves``: leaves of which an uplink may be bad. ``proven``: NPUs that are good.
+    The rest is input of the confirmation run. ``uncertain``: pairs behind components that are not certain, and slow pairs behind none. ``behind_path``: NPUs
+    that were measured with proven good ones only over a bad leaf or path. ``has_rows``: whether the run returned rows. ``contested``: hosts that report higher
+    values than all others, too few of which contradict them. ``single_partner``: NPUs that are bad and were measured with one other host only. ``unproven``:
+    NPUs that are slow in few measurements, of a run in which others are slow without a cause. ``open_leaves``: leaves of which an uplink may be bad.
+    ``proven``: NPUs that are good.
     """
 
     verdicts: list[Verdict]
@@ -137,12 +138,11 @@ def diagnose(hosts: Sequence[str], results: Results, floor_gbit_s: float | None 
         verdicts=verdicts,
         coverage=_coverage(hosts, classification),
         components=[all_printable(wording.as_dict(component, classification)) for component in attribution.components],
-        detection_limit=detection_limit(classification, len(hosts), attribution.slow_once),
+        detection_limit=detection_limit(classification, len(hosts), attribution.slow_once, attribution.within_noise),
         states={pair: "bad" if state != GOOD else GOOD for pair, state in classification.states.items()},
         regressions=regressions(classification, baseline or {}),
         problems=problems,
-        uncertain=[(table.npus[source], table.npus[target]) for component in attribution.components
-                   if not component.certain or not attribution.unproven.isdisjoint(component.npus) for source, target in component.links],
+        uncertain=[(table.npus[source], table.npus[target]) for source, target in attribution.uncertain],
         behind_path=[table.npus[npu] for npu in attribution.excused],
         has_rows=bool(table.rows),
         contested=[host for host in sorted(odd_reporters) if is_contested(table, host)],
@@ -174,15 +174,22 @@ class _Attribution:
     """The components to which bad cells are attributed.
 
     ``excused``: NPUs whose bad cells are attributed to a leaf, a path or other pairs that shared a link. ``slow_once``: pairs that were slow once
-    and are attributed to nothing.
+    and are attributed to nothing. ``within_noise``: pairs that may be slow by noise, of a run with too few values to know it.
     ``unproven``: NPUs that are slow in few measurements of a run with unknown noise. ``proven``: NPUs that are good.
     """
 
     components: list[Component]
     excused: list[int]
     slow_once: list[Link]
+    within_noise: list[Link]
     unproven: set[int]
     proven: set[int]
+
+    @property
+    def uncertain(self) -> list[Link]:
+        """The bad cells that are measured again."""
+        components = [component for component in self.components if not component.certain or not self.unproven.isdisjoint(component.npus)]
+        return [link for component in components for link in component.links] + self.within_noise
 
 
 def _attribute(classification: Classification, silent: Sequence[str]) -> _Attribution:
@@ -204,10 +211,13 @@ def _attribute(classification: Classification, silent: Sequence[str]) -> _Attrib
         slow_once += fabric_faults.slow_once
     unproven = _unproven(classification, components, slow_once)
     components = _without_pairs_of_slow_npus(components)
+    within_noise = [component for component in components if _is_within_noise(classification, component)]
+    components = [component for component in components if component not in within_noise]
     components += [_most_of_the_fabric(classification, stratum, fast) for stratum, fast in classification.strata.fast_pairs.items() if fast.is_doubt]
     components.sort(key=lambda component: (component.kind in ON_HOST, CERTAINTIES.index(component.certainty)))
     open_npus = excused | {npu for npu in classification.shared if npu not in proven}
-    return _Attribution(components, sorted(open_npus - blamed), slow_once, unproven, proven - blamed)
+    return _Attribution(components, sorted(open_npus - blamed), slow_once, [link for component in within_noise for link in component.links], unproven,
+                        proven - blamed)
 
 
 def _unproven(classification: Classification, components: Sequence[Component], slow_once: Sequence[Link]) -> set[int]:
@@ -228,6 +238,12 @@ def _without_pairs_of_slow_npus(components: Sequence[Component]) -> list[Compone
             for npu in component.npus}
     return [component for component in components if not (component.kind == PAIR and component.state == FAILED and component.certainty == POSSIBLE and all(
         not slow.isdisjoint(link) for link in component.links))]
+
+
+def _is_within_noise(classification: Classification, component: Component) -> bool:
+    """Return True for a slow pair that noise of unknown size explains, even if the pair was slow each time."""
+    return classification.is_noise_of_pairs_unknown and component.kind == PAIR and component.state == SLOW and all(
+        (classification.share(*link) or 0.0) > MOST_BY_NOISE for link in component.links)
 
 
 def _most_of_the_fabric(classification: Classification, stratum: Stratum, fast: FastPairs) -> Component:

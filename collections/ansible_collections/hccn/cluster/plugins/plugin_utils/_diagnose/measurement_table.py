@@ -19,6 +19,9 @@ _perf/roce_test_tool.py."""
 INFERRED_CODES = frozenset({"peer_unreachable", "peer_lost", "peer_silent", "no_record"})
 """Errors that one side of a pair reports about the other, and may have caused itself. planned_pairs.py makes the last one."""
 
+TIMEOUT_CODES = frozenset({"perftest_timeout", "roce_test_timeout", "iperf3_timeout"})
+"""Errors of a test that ran until its deadline."""
+
 
 class Npu(NamedTuple):
     """One NPU of a host."""

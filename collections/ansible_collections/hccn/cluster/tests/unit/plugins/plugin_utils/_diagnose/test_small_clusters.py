@@ -82,3 +82,35 @@ def test_a_single_normal_value_says_nothing_about_noise(slow, certainty, unprove
     found = diagnose_records(measured((npu("n1"), npu("n2"), 200.0), (npu("n2"), npu("n3"), slow[0]), (npu("n3"), npu("n1"), slow[1])))
     assert [(part["kind"], part["name"], part["certainty"]) for part in found.components] == [("npu", "n3 NPU 0", certainty)]
     assert found.unproven == unproven
+
+
+TENTH = ((npu("n1"), npu("n2"), 200.0), (npu("n2"), npu("n1"), 201.0), (npu("n1"), npu("n3"), 199.0), (npu("n2"), npu("n3"), 200.0),
+         (npu("n3"), npu("n1"), 20.0), (npu("n3"), npu("n2"), 20.2))
+"""n3 sends at a tenth."""
+
+
+@pytest.mark.parametrize("source, target, failed", [("n3", "n1", 0), ("n1", "n3", 2)])
+def test_test_of_more_queue_pairs_that_a_slow_pair_does_not_end_in_time_is_slow(source, target, failed):
+    """It moves four times the data. Of a pair that was not slow, it is a failure."""
+    again = [record(f"again-{number}", npu(source), npu(target), "perftest_timeout", options={"qps": 4}) for number in (1, 2)]
+    found = diagnose_records(measured(*TENTH) + again)
+    assert found.by_class()["slow"] == ["n3"]
+    assert found.coverage["pairs_failed"] == failed
+
+
+def test_a_slow_direction_is_not_the_noise_of_the_other_one():
+    found = diagnose_records(measured(*TENTH))
+    assert [(part["kind"], part["name"], part["certainty"]) for part in found.components] == [("npu", "n3 NPU 0", "certain")]
+
+
+@pytest.mark.parametrize("share, named", [(0.7, []), (0.3, ["path n1 NPU 0 to n2 NPU 0"])])
+def test_a_pair_that_noise_of_unknown_size_explains_is_mentioned_and_measured_again(share, named):
+    """Each NPU is good with the third one. n1 is slow with n2 three times."""
+    plan = [(npu("n1"), npu("n2"), 200 * share), (npu("n2"), npu("n3"), 206.0), (npu("n3"), npu("n1"), 197.0)]
+    again = [(npu("n1"), npu("n2"), 203 * share), (npu("n2"), npu("n1"), 201 * share), (npu("n3"), npu("n2"), 193.0), (npu("n1"), npu("n3"), 203.0)]
+    found = diagnose_records(measured(*plan, *again))
+    assert [part["name"] for part in found.components] == named
+    assert (found.uncertain != []) is (share == 0.7)
+    mentioned = ("a pair was slow, but too few values are near the normal one to know how much they vary, so no path is blamed: n1 NPU 0 to n2 NPU 0: 140 "
+                 "Gbit/s, normal is ")
+    assert (mentioned in found.detection_limit["text"]) is (share == 0.7)
