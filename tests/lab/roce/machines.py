@@ -21,6 +21,7 @@ from tests.lab.roce import images
 from tests.lab.roce.cpio import Archive
 from tests.lab.testbed import packages
 from tests.lab.testbed.kernel import die_with_parent
+from tests.lib import playbook
 from tests.lib.ports import free_port
 from tests.lib.waiting import happens
 
@@ -30,11 +31,14 @@ CABLE_SECONDS = 30
 MEMORY = "512M"
 # Five-level page tables and string instructions cost an emulated processor time.
 PROCESSOR = "max,la57=off,erms=off,fsrm=off"
-SSHD_CONFIG = """HostKey /etc/ssh/ssh_host_ed25519_key
+BYTECODE = "opt/tests"
+"""Folder of the cache of bytecode on a machine. An emulated processor takes seconds to compile a module."""
+SSHD_CONFIG = f"""HostKey /etc/ssh/ssh_host_ed25519_key
 PermitRootLogin prohibit-password
 UsePAM no
 UseDNS no
 MaxSessions 50
+SetEnv PYTHONPATH=/{BYTECODE}
 Subsystem sftp /usr/lib/openssh/sftp-server
 """
 
@@ -159,6 +163,7 @@ def _write_roots(folder: Path, releases: set[str]) -> dict[str, Path]:
             own.file("init", Path(__file__).with_name("init").read_bytes(), 0o755)
             own.folder("root/.ssh", 0o700)
             own.file("root/.ssh/authorized_keys", (folder / "client.pub").read_bytes(), 0o600)
+            own.file(f"{BYTECODE}/sitecustomize.py", (playbook.BYTECODE / "sitecustomize.py").read_bytes())
             own.file("etc/ssh/ssh_host_ed25519_key", (folder / "host").read_bytes(), 0o600)
             own.file("etc/ssh/roce_config", SSHD_CONFIG)
             own.close()
