@@ -14,10 +14,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import combinations
 from math import log
-from statistics import median
+from statistics import median, stdev
 from typing import NamedTuple
 
 from ...module_utils._core.samples import GBIT
+from .fast_pairs import Measured
 from .measurement_table import BUSY_CODES, INFERRED_CODES, TIMEOUT_CODES, Cell, Row, Table
 from .noise import FEW, LEAST_SPREAD, Gates, Normal, drop_of, gates, tail_of
 from .strata import Strata, Stratum
@@ -27,6 +28,9 @@ MOST_REPEATS, LEAST_REPEATS, MEDIAN_OF_REPEATS = 4, 3, 0.954
 
 LEAST_AGREEING, FEW_FOR_PAIRS = 4, 12
 """Fewer values near the normal one say nothing about how much values vary; and about how much the value of a single pair does."""
+
+MOST_BY_NOISE = 0.5
+"""Share of the normal value below which noise of unknown size does not bring all measurements of an NPU or a pair."""
 
 MOST_OF_TAIL = 20_000
 """Values from which the tail is estimated. Of more, every n-th is used."""
@@ -155,10 +159,12 @@ class Classification:
         return self.is_noise_unknown and self.usual is not None and self.normals[self.usual].count < FEW_FOR_PAIRS
 
     def _with_noise(self, stratum: Stratum, found: Normal) -> Normal:
-        """Return a normal value with the tail of low values between NPUs that reach it elsewhere; of few values, with the spread of repeated ones."""
+        """Return a normal value with the tail of low values between NPUs that reach it elsewhere; of few values, with the spread of repeated ones, and without
+        those of a slow NPU."""
         cells = [cell for cell in self.strata.cells_of(stratum) if cell[2]]
         cells = cells[::max(1, len(cells) // MOST_OF_TAIL)]
         if found.count < FEW:
+            found = _without_slow_npu(found, cells)
             repeats: dict[Link, list[float]] = {}  # of one direction, since the other one may have a fault of its own
             for source, target, worth in cells:
                 repeats.setdefault((source, target), []).append(worth)
@@ -390,6 +396,23 @@ class Classification:
                 layer.good[npu] = slow.total(npu)
                 layer.sent[npu] += slow.sent[npu]
                 layer.received[npu] += slow.received[npu]
+
+
+def _without_slow_npu(found: Normal, cells: Sequence[Measured]) -> Normal:
+    """Return the normal value of a few cells without those of an NPU, of one direction or both, that are all far below the others.
+
+    A slow NPU has a third or more of the values of a small cluster. Taken for noise, they would hide themselves.
+    """
+    best = found
+    for npu in sorted({npu for cell in cells for npu in cell[:2]}):
+        for sides in ((0,), (1,), (0, 1)):
+            mine = [cell for cell in cells if npu in [cell[side] for side in sides]]
+            others = [cell[2] for cell in cells if npu not in [cell[side] for side in sides]]
+            partners = {partner for cell in mine for partner in cell[:2]} - {npu}
+            if len(partners) > 1 and len(others) >= LEAST_AGREEING and max(cell[2] for cell in mine) < MOST_BY_NOISE * median(others):
+                without = Normal(median(others), max(LEAST_SPREAD, stdev(map(log, others))), len(others))
+                best = min(best, without, key=lambda normal: normal.spread)
+    return best
 
 
 def _add_failure(layer: Layer, cell: Cell) -> None:

@@ -14,7 +14,7 @@ from ...module_utils._core.problems import Problem, as_dicts
 from ...module_utils._core.words import all_printable, printable
 from .._plan.plan_forms import topology_of
 from . import host_answers, wording
-from .classification import BUSY, FAILED, GOOD, SLOW, Classification, Link
+from .classification import BUSY, FAILED, GOOD, MOST_BY_NOISE, SLOW, Classification, Link
 from .component import CERTAINTIES, FABRIC, LEAF, NODE, NPU, ON_HOST, PAIR, PATH, POSSIBLE, PROBABLE, SPINE, UPLINK, Component
 from .detection_limit import RELATIVE_FLOOR, detection_limit
 from .fabric_faults import FabricFaults
@@ -36,9 +36,6 @@ LINE_RATE_FLOOR = 0.9
 
 FEW_OF_NPU = 3
 """Measurements of an NPU that other traffic may have slowed down all."""
-
-MOST_BY_NOISE = 0.5
-"""Share of the normal value below which noise of unknown size does not bring all measurements of an NPU or a pair."""
 
 FEW_CROSSING = 8
 """Measurements of an NPU up to which a single bad pair may be the only sign of a bad uplink."""

@@ -114,3 +114,20 @@ def test_a_pair_that_noise_of_unknown_size_explains_is_mentioned_and_measured_ag
     mentioned = ("a pair was slow, but too few values are near the normal one to know how much they vary, so no path is blamed: n1 NPU 0 to n2 NPU 0: 140 "
                  "Gbit/s, normal is ")
     assert (mentioned in found.detection_limit["text"]) is (share == 0.7)
+
+
+NOISY = ((npu("n3"), npu("n2"), 101.0), (npu("n2"), npu("n4"), 77.0), (npu("n4"), npu("n3"), 11.8), (npu("n3"), npu("n4"), 60.0),
+         (npu("n4"), npu("n2"), 11.7), (npu("n3"), npu("n2"), 63.0), (npu("n3"), npu("n2"), 130.0), (npu("n4"), npu("n3"), 11.8))
+"""n4 sends at a tenth. The values of the others differ by a factor of two."""
+
+
+def test_values_of_a_slow_npu_are_not_the_noise_of_the_others():
+    found = diagnose_records(measured(*NOISY))
+    assert [(part["kind"], part["name"], part["direction"], part["certainty"]) for part in found.components] == [("npu", "n4 NPU 0", "source", "certain")]
+    assert found.by_class() == {"good": ["n3", "n2"], "slow": ["n4"], "failed": [], "busy": [], "unreachable": [], "not_measured": []}
+
+
+def test_noise_of_a_factor_of_two_is_not_a_slow_npu():
+    """The same without the fault."""
+    healthy = [(source, target, value if value > 20 else 4 * value) for source, target, value in NOISY]
+    assert diagnose_records(measured(*healthy)).components == []
