@@ -10,7 +10,7 @@ a whole, since a matrix of 1,024 hosts with 8 NPUs has 8 million cells.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import combinations
 from math import log
@@ -29,8 +29,9 @@ MOST_REPEATS, LEAST_REPEATS, MEDIAN_OF_REPEATS = 4, 3, 0.954
 LEAST_AGREEING, FEW_FOR_PAIRS = 4, 12
 """Fewer values near the normal one say nothing about how much values vary; and about how much the value of a single pair does."""
 
-MOST_BY_NOISE = 0.5
-"""Share of the normal value below which noise of unknown size does not bring all measurements of an NPU or a pair."""
+MOST_BY_NOISE, MOST_BY_NOISE_OF_FEW = 0.5, 0.2
+"""Share of the normal value below which noise of unknown size does not bring all measurements of an NPU or a pair; and if fewer than LEAST_AGREEING values
+are near the normal one."""
 
 MOST_OF_TAIL = 20_000
 """Values from which the tail is estimated. Of more, every n-th is used."""
@@ -154,6 +155,11 @@ class Classification:
         return found is not None and found.count < FEW and (found.spread > 2 * LEAST_SPREAD or found.count < LEAST_AGREEING)
 
     @property
+    def most_by_noise(self) -> float:
+        """Share of the normal value below which noise of unknown size does not bring all measurements of an NPU or a pair."""
+        return MOST_BY_NOISE if self.usual is not None and self.normals[self.usual].count >= LEAST_AGREEING else MOST_BY_NOISE_OF_FEW
+
+    @property
     def is_noise_of_pairs_unknown(self) -> bool:
         """Whether there are too few values even for a pair, of which it is enough that one of many varies more than the others."""
         return self.is_noise_unknown and self.usual is not None and self.normals[self.usual].count < FEW_FOR_PAIRS
@@ -165,10 +171,7 @@ class Classification:
         cells = cells[::max(1, len(cells) // MOST_OF_TAIL)]
         if found.count < FEW:
             found = _without_slow_npu(found, cells)
-            repeats: dict[Link, list[float]] = {}  # of one direction, since the other one may have a fault of its own
-            for source, target, worth in cells:
-                repeats.setdefault((source, target), []).append(worth)
-            changes = [abs(log(one / other)) for values in repeats.values() for one, other in combinations(values[:MOST_REPEATS], 2)]
+            changes = [abs(log(one / other)) for values in self._repeats(stratum) for one, other in combinations(values[:MOST_REPEATS], 2)]
             return found.pooled(median(changes) / MEDIAN_OF_REPEATS, len(changes)) if len(changes) >= LEAST_REPEATS else found
         best: dict[int, list[float]] = {}
         for source, target, worth in cells:
@@ -182,6 +185,15 @@ class Classification:
         low = [npu for source, target, worth in cells if worth < found.reference * (1 - drop_of(LOW * found.spread)) for npu in (source, target)]
         most = max(Counter(low).values(), default=0)
         return replace(found, tail=tail_of(drops)) if len(low) > 2 and most <= max(2, DIFFUSE * len(low)) else found
+
+    def _repeats(self, stratum: Stratum) -> Iterable[list[float]]:
+        """Return the values of each pair in one direction and over one source port, since the others may have a fault of their own."""
+        kind, group = stratum
+        found: dict[tuple[int, int, str], list[float]] = {}
+        for cell in self.table.cells:
+            if cell.worth is not None and cell.kind == kind and group in (None, self.strata.group(cell.source, cell.target, kind)):
+                found.setdefault((cell.source, cell.target, cell.path_options[0]), []).append(cell.worth)
+        return found.values()
 
     def cells(self, source: int, target: int) -> list[Cell]:
         """Return the single records from one NPU to another."""

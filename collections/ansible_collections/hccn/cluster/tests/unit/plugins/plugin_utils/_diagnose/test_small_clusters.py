@@ -76,9 +76,10 @@ def test_noise_of_unknown_size_does_not_take_half_of_the_bandwidth_each_time(sha
     assert found.unproven == unproven
 
 
-@pytest.mark.parametrize("slow, certainty, unproven", [((20.0, 21.0), "certain", []), ((151.0, 167.0), "probable", [npu("n3")])])
+@pytest.mark.parametrize("slow, certainty, unproven", [
+    ((20.0, 21.0), "certain", []), ((75.0, 74.0), "probable", [npu("n3")]), ((151.0, 167.0), "probable", [npu("n3")])])
 def test_a_single_normal_value_says_nothing_about_noise(slow, certainty, unproven):
-    """Three hosts: the values of n3 are lower than the only other one, and it is measured again unless they are below half of that."""
+    """Three hosts: the values of n3 are lower than the only other one, and it is measured again unless they are below a fifth of that."""
     found = diagnose_records(measured((npu("n1"), npu("n2"), 200.0), (npu("n2"), npu("n3"), slow[0]), (npu("n3"), npu("n1"), slow[1])))
     assert [(part["kind"], part["name"], part["certainty"]) for part in found.components] == [("npu", "n3 NPU 0", certainty)]
     assert found.unproven == unproven
