@@ -39,21 +39,21 @@ LARGE = {"check_fabric_size": 65536, "check_fabric_qps": 8, "check_fabric_iterat
 """-s 65536 -q 8 -n 500000"""
 
 
-def hosts_with(folder: Path, cards: dict[str, Any]) -> None:
-    """Make two hosts, each with these cards, and the programs of perftest. ``{address}`` in a card stands for the address of the host."""
+def hosts_with(folder: Path, cards: dict[str, Any], count: int = 2) -> None:
+    """Make hosts, each with these cards, and the programs of perftest. ``{address}`` in a card stands for the address of the host."""
     (folder / "programs").mkdir()
     for program in PROGRAMS:
         (folder / "programs" / program).symlink_to(SIMULATOR / "bin/perftest_program")
-    for number in (1, 2):
+    for number in range(1, count + 1):
         for device, ports in cards.items():
             own = {port: {key: text.format(address=f"{NETWORK}.{number}") for key, text in given.items()} for port, given in ports.items()}
             make_card(folder / f"n{number}", device, own)
 
 
 def play(folder: Path, code: int = 0, **variables: Any) -> str:
-    """Run the role on both hosts and return the output."""
+    """Run the role on all hosts and return the output."""
     hosts = {f"n{number}": {"root": str(folder / f"n{number}"), "check_fabric_addresses": [f"{NETWORK}.{number}"], "check_fabric_control_port": free_port(),
-                            "check_fabric_state_dir": str(folder / f"n{number}/runs")} for number in (1, 2)}
+                            "check_fabric_state_dir": str(folder / f"n{number}/runs")} for number in range(1, 1 + len(list(folder.glob("n?"))))}
     common = {"ansible_connection": "local", "programs": str(folder / "programs"), "check_fabric_control_address": "127.0.0.1", "check_fabric_tool": "perftest",
               "check_fabric_plan": "full", "check_fabric_confirm": False, "check_fabric_rdma_device": "mlx5_0", **variables}
     (folder / "hosts.json").write_text(json.dumps({"npu": {"hosts": hosts, "vars": common}}))
@@ -138,3 +138,23 @@ def test_options_that_a_tool_does_not_have_are_refused_before_any_host_is_probed
     output = play(tmp_path, code=2, check_fabric_tool="roce_test", check_fabric_rdma_port=2)
     assert "check_fabric_tool is roce_test: rdma_device does not apply to roce_test (omit it: only perftest uses the RDMA device of a host)" in output
     assert ("TASK [hccn.cluster.check_fabric : Validate the options of the measurement]" in output, "Probe the tool" in output) == (True, False)
+
+
+def test_source_port_shows_that_one_of_two_links_is_bad(tmp_path: Path) -> None:
+    """The flow labels of the ports 50001, 50003, ... take the slow one of two links between n1 and n2."""
+    hosts_with(tmp_path, {"mlx5_0": {1: {"link_layer": "Ethernet", "rate": "100", "address": "{address}"}}}, 3)
+    for host, partner in (("n1", 2), ("n2", 1), ("n3", 3)):
+        (tmp_path / host / "perftest_newer").touch()
+        (tmp_path / host / "perftest_slow_paths").write_text(f"{NETWORK}.{partner}")
+    output = play(tmp_path, code=2, check_fabric_source_port=50001, check_fabric_confirm=True, hccn_fail_on="slow")
+    assert ("slow, 40 % below normal: good with another source port or number of queue pairs, bad again as before: one of several links of the path is bad, "
+            "not the host") in output
+    ports = [re.findall("--flow_label=([0-9]+)", call) for host in ("n1", "n2", "n3") for call in calls(tmp_path, host)]
+    assert {int(label) % 2 for (label,) in ports} == {0, 1}
+
+
+def test_source_port_needs_a_release_with_flow_labels(tmp_path: Path) -> None:
+    hosts_with(tmp_path, {"mlx5_0": {1: {"link_layer": "Ethernet", "rate": "100", "address": "{address}"}}})
+    output = play(tmp_path, check_fabric_source_port=50001)
+    assert "source_port needs the option --flow_label, which ib_write_bw 6.06 of this host does not have" in output
+    assert (calls(tmp_path, "n1"), calls(tmp_path, "n2")) == ([], [])

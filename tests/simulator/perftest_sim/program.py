@@ -1,8 +1,9 @@
 """One process of ib_write_bw, ib_read_bw or ib_send_bw.
 
 PERFTEST_SIM_ROOT is the folder with the made-up sysfs (``card.py``), in whose ``perftest_calls`` each call is noted, and PERFTEST_SIM_ADDRESS the address of
-the host, on which its servers listen. No data is transferred: the bandwidth is a share of the rate of the slower port. As with the real tool, all output
-comes at the end, a server serves one client, and the printed values are those of the client.
+the host, on which its servers listen. No data is transferred: the bandwidth is a share of the rate of the slower port. With a file ``perftest_newer`` in that
+folder, the release has flow labels. As with the real tool, all output comes at the end, a server serves one client, and the printed values are those of the
+client.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-VERSION = "6.06"
+VERSION, NEWER = "6.06", "6.24"
+FLOW_LABEL = "--flow_label"
 SHARE = 0.97
 TITLES = {"ib_write_bw": "RDMA_Write", "ib_read_bw": "RDMA_Read", "ib_send_bw": "Send"}
 MOST_FOR_PEAK = 20000
@@ -38,11 +40,17 @@ def options(program: str, argv: list[str]) -> argparse.Namespace:
     for flag, name, default in (("-i", "port", 1), ("-x", "gid_index", None), ("-p", "tcp_port", 18515), ("-s", "size", 65536), ("-n", "iterations", 5000),
                                 ("-q", "qps", 1), ("-m", "mtu", 4096), ("--tclass", "traffic_class", 0)):
         parser.add_argument(flag, dest=name, type=int, default=default)
+    if is_newer():
+        parser.add_argument(FLOW_LABEL, type=int, default=0)
     parser.add_argument("-d", dest="device", required=True)
     for flag in ("-F", "-b", "--report_gbits"):
         parser.add_argument(flag, action="store_true")
     parser.add_argument("server", nargs="?")
     return parser.parse_args(argv)
+
+
+def is_newer() -> bool:
+    return (Path(os.environ["PERFTEST_SIM_ROOT"]) / "perftest_newer").exists()
 
 
 def port_of(asked: argparse.Namespace) -> tuple[float, str]:
@@ -97,6 +105,12 @@ def serve(asked: argparse.Namespace, rate: float) -> tuple[float, dict[str, int]
         return json.loads(stream.readline())["gbit_s"], values
 
 
+def share_of_path(asked: argparse.Namespace) -> float:
+    """Return the share of the rate on the path to the server. One of two paths to each server in ``perftest_slow_paths`` is slow, that of odd flow labels."""
+    slow = Path(os.environ["PERFTEST_SIM_ROOT"]) / "perftest_slow_paths"
+    return 0.6 if slow.exists() and asked.server in slow.read_text().split() and getattr(asked, "flow_label", 0) % 2 else 1.0
+
+
 def call(asked: argparse.Namespace, rate: float) -> tuple[float, dict[str, int]]:
     """Return the bandwidth and the values of this client."""
     values = {"size": asked.size, "iterations": asked.iterations, "qps": asked.qps}
@@ -107,7 +121,7 @@ def call(asked: argparse.Namespace, rate: float) -> tuple[float, dict[str, int]]
     with server, server.makefile("rw") as stream:
         stream.write(json.dumps(values) + "\n")
         stream.flush()
-        gbit_s = SHARE * min(rate, json.loads(stream.readline())["rate"]) * (2 if asked.b else 1)
+        gbit_s = SHARE * min(rate, json.loads(stream.readline())["rate"]) * (2 if asked.b else 1) * share_of_path(asked)
         stream.write(json.dumps({"gbit_s": gbit_s}) + "\n")
         stream.flush()
     return gbit_s, values
@@ -116,8 +130,11 @@ def call(asked: argparse.Namespace, rate: float) -> tuple[float, dict[str, int]]
 def main(argv: list[str]) -> int:
     program = os.path.basename(argv[0])
     if "--version" in argv:
-        print(f"Version: {VERSION}")
+        print(f"Version: {NEWER if is_newer() else VERSION}")
         return 1  # as the real tool
+    if "--help" in argv:
+        print("Usage:\n  -d, --ib-dev=<dev>  Use IB device <dev>" + (f"\n      {FLOW_LABEL}=<fl0,fl1,...>  Set the flow_label" if is_newer() else ""))
+        return 1
     try:
         asked = options(program, argv[1:])
         with (Path(os.environ["PERFTEST_SIM_ROOT"]) / "perftest_calls").open("a") as calls:

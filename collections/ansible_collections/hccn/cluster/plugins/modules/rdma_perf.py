@@ -77,8 +77,8 @@ options:
       - The pair plan, with C(hosts) and C(rounds), or C(schedule) instead of the rounds. Pairs in C(rounds) that do not concern this host may be
         omitted. The output of P(hccn.cluster.packed_plan#filter), which has a tenth of the size, is also accepted.
       - Required for O(state=present).
-      - A pair in C(rounds) may have its own C(options), C(qps) or, for V(iperf3), C(source_port), to measure a bad pair again on another path through the
-        fabric.
+      - A pair in C(rounds) may have its own C(options), C(qps) or, except for V(roce_test), C(source_port), to measure a bad pair again on another path
+        through the fabric.
     type: dict
   host:
     description:
@@ -216,6 +216,15 @@ options:
   traffic_class:
     description:
       - Traffic class of the packets, 0 to 255, which is four times the DSCP value. Use the class that is lossless on the switches. V(iperf3) refuses it.
+    type: int
+  source_port:
+    description:
+      - Source port of the packets, so that all measurements of a pair take the same path through the fabric. Without it, the tool or the device chooses a port
+        for each test.
+      - V(perftest) accepts 49152 to 65535 from release 23.10 on. It sets the flow label from which the driver of the card computes the port.
+      - V(iperf3) accepts 1024 to 65535. Parallel streams have the following ports.
+      - V(roce_test) refuses it. An NPU has one port for all its traffic, C(roce_port) of M(hccn.cluster.device_network), and C(hccn_tool) keeps it in
+        C(hccn.conf), so it is not changed for a measurement.
     type: int
   parallel:
     description:
@@ -434,6 +443,7 @@ def main() -> None:
         mtu={"type": "int", "choices": list(roce_test_tool.MTUS)},
         gid_index={"type": "int"},
         traffic_class={"type": "int"},
+        source_port={"type": "int"},
         parallel={"type": "str", "choices": ["rails", "none"], "default": "rails"},
         server_start_delay={"type": "float", "default": roce_test_tool.SERVER_START_SECONDS},
         pair_timeout={"type": "float"},

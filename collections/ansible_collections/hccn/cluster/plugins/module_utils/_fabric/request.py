@@ -93,7 +93,7 @@ def test_options(params: Params) -> Options:
         operation=params["operation"], measure=params["measure"], all_sizes=all_sizes,
         size_bytes=None if all_sizes or params["size"] is None else parse_size(params["size"]),
         iterations=params["iterations"], duration_s=params["duration"], qps=params["qps"], mtu=params["mtu"],
-        gid_index=params["gid_index"], traffic_class=params["traffic_class"], bidirectional=params["bidirectional"])
+        gid_index=params["gid_index"], traffic_class=params["traffic_class"], source_port=params["source_port"], bidirectional=params["bidirectional"])
     {ROCE_TEST: roce_test_tool, PERFTEST: perftest, IPERF3: iperf3}[tool].validate(options)
     return options
 

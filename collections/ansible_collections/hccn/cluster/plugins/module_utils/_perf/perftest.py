@@ -34,12 +34,17 @@ LIMITS: Tuple[Limit, ...] = (
 )
 """Tested with 4.5 and 25.01, which accept but misinterpret values of -m and --tclass outside of these limits. The limit of a day is of this collection."""
 
+FLOW_LABEL, FIRST_DYNAMIC_PORT = "--flow_label", 49152
+"""perftest sets no port, but the flow label from which the drivers of cards compute one: for a label of 14 bits, this port plus the label (Linux,
+rdma_flow_label_to_udp_sport)."""
+
 _OF_EITHER_SIDE = perftest_text.OF_EITHER_SIDE | {perftest_report.TIMEOUT, perftest_report.OPTIONS_DIFFER, "no_rows", "no_traffic"}
 
 
 def validate(options: Options) -> None:
     """Raise InputError for options that perftest would refuse or silently ignore."""
-    perftest_options.validate(options, "perftest", LIMITS + (Limit("gid_index", "-x", 0, MAX_GID_INDEX),))
+    perftest_options.validate(options, "perftest", LIMITS + (Limit("gid_index", "-x", 0, MAX_GID_INDEX),
+                                                             Limit("source_port", FLOW_LABEL, FIRST_DYNAMIC_PORT, 65535)))
 
 
 def arguments(options: Options, rdma_device: RdmaDevice, port: int, address: str) -> Tuple[str, ...]:
@@ -50,6 +55,7 @@ def arguments(options: Options, rdma_device: RdmaDevice, port: int, address: str
     words = [options.program, "-d", rdma_device.port.device, "-i", "%d" % rdma_device.port.port]
     words += [] if rdma_device.gid_index is None else ["-x", "%d" % rdma_device.gid_index]
     words += ["-F", "-p", "%d" % port] + perftest_options.words(options, LIMITS)
+    words += [] if options.source_port is None else ["%s=%d" % (FLOW_LABEL, options.source_port - FIRST_DYNAMIC_PORT)]
     words += ["--report_gbits"] if options.measure == "bandwidth" else []
     return tuple(words + (["--ipv6-addr"] if ":" in address else []))
 

@@ -16,7 +16,7 @@ from .._core.problems import Problem
 from .._device.rdma_checks import read_memlock
 from .._device.rdma_sysfs import RdmaPort, read_ports
 from . import iperf3, mpirun, packages, perftest_report
-from .perftest import BASE_PORT, Perftest, validate
+from .perftest import BASE_PORT, FLOW_LABEL, Perftest, validate
 from .perftest_options import MEASURES, OPERATIONS, Options
 from .rdma_device import RdmaDevice, blockers, find_device
 
@@ -149,10 +149,13 @@ def prepare(options: Options, addresses: Mapping[int, str], rdma_device: Optiona
     """Return the tool for the devices of this host, and the problems that make every test with it fail.
 
     ``addresses``: by the number of the device in the plan; ``rdma_device``, ``rdma_port``: of the host, where None is the one that has the address.
-    Starts ``PROGRAM --version``. Raises HccnError for a missing program, device or GID, InputError for the options.
+    Starts ``PROGRAM --version``. Raises HccnError for a missing program, device, GID or option, InputError for the options.
     """
     validate(options)
     version = _version(options.program, run)
+    if options.source_port is not None and FLOW_LABEL + "=" not in _started(options.program, "--help", run):
+        raise HccnError("bad_option", "source_port needs the option %s, which %s %s of this host does not have" % (FLOW_LABEL, options.program, version),
+                        "install perftest 23.10 or newer, or omit source_port")
     ports, memlock = read_ports(root), read_memlock(root)
     rdma_devices: Dict[int, RdmaDevice] = {}
     found: List[Problem] = []
@@ -165,8 +168,13 @@ def prepare(options: Options, addresses: Mapping[int, str], rdma_device: Optiona
 def _version(program: str, run: Runner) -> str:
     if shutil.which(program) is None:
         raise HccnError("tool_missing", "%s is not in PATH" % program, packages.hint(packages.PERFTEST))
-    result = run((program, "--version"), VERSION_SECONDS)
+    return perftest_report.parse_version(_started(program, "--version", run))
+
+
+def _started(program: str, option: str, run: Runner) -> str:
+    """Return what a program prints for an option with which it measures nothing."""
+    result = run((program, option), VERSION_SECONDS)
     if result.timed_out:
-        raise HccnError("timeout", "%s --version did not end within %.0f s" % (program, VERSION_SECONDS),
+        raise HccnError("timeout", "%s %s did not end within %.0f s" % (program, option, VERSION_SECONDS),
                         "check whether the host is overloaded, or its RDMA driver hangs")
-    return perftest_report.parse_version(result.stdout)
+    return result.stdout

@@ -13,7 +13,7 @@ from ...module_utils._fabric.request import test_options, test_seconds
 from ...module_utils._perf.perftest_options import ROCE_TEST
 from .input_numbers import whole_number
 
-NUMBERS = ("iterations", "duration", "qps", "mtu", "gid_index", "traffic_class", "rdma_port")
+NUMBERS = ("iterations", "duration", "qps", "mtu", "gid_index", "traffic_class", "source_port", "rdma_port")
 TYPICAL_BYTES_S = 3.125e9
 """25 Gbit/s. The estimate of a large test must not be much too short for a slow link, since the job waits at most twice as long."""
 STARTUP_S = 1.0

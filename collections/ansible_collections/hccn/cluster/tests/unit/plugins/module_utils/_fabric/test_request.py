@@ -71,7 +71,8 @@ def test_a_large_test_gets_more_time(changes, seconds):
 
 PARAMETERS = {
     "run_id": "r1", "host": "a", "key": "00112233445566778899AABBCCDDEEFF", "tool": "roce_test", "operation": "write", "measure": "bandwidth",
-    "size": "64K", "iterations": 100, "duration": None, "qps": 2, "mtu": None, "gid_index": None, "traffic_class": None, "parallel": "none",
+    "size": "64K", "iterations": 100, "duration": None, "qps": 2, "mtu": None, "gid_index": None, "traffic_class": None, "source_port": None,
+    "parallel": "none",
     "server_start_delay": 1.0, "pair_timeout": 5.0, "meeting_timeout": 7.0, "wait": True, "state_dir": "/state", "purge": True, "devices": ["1"],
     "hccn_tool": "hccn_tool", "npu_smi": "npu-smi", "timeout": 5, "fail_on": "any", "allow_busy": True, "rdma_device": None, "rdma_port": None,
     "cpu_governor": "keep", "bidirectional": False, "resume": "last", "root": "/", "reporters": ["b", "a", "b"], "context": {"product": "A2"},

@@ -37,7 +37,8 @@ def params(tmp_path):
     return {
         "run_id": "r1", "state": "present", "plan": plan_of(free_port()), "host": "a", "key": KEY, "tool": "roce_test", "operation": "write",
         "measure": "bandwidth",
-        "size": "64K", "iterations": 100, "duration": None, "qps": None, "mtu": None, "gid_index": None, "traffic_class": None, "parallel": "rails",
+        "size": "64K", "iterations": 100, "duration": None, "qps": None, "mtu": None, "gid_index": None, "traffic_class": None, "source_port": None,
+        "parallel": "rails",
         "server_start_delay": 0.0, "pair_timeout": 5.0, "meeting_timeout": 0.0, "wait": True, "state_dir": str(tmp_path / "state"), "purge": False,
         "devices": ["all"], "hccn_tool": str(tool), "npu_smi": str(tmp_path / "npu-smi"), "timeout": 5, "fail_on": "any", "allow_busy": True,
         "rdma_device": None, "rdma_port": None, "cpu_governor": "keep", "bidirectional": False, "resume": None, "root": "/",

@@ -31,7 +31,8 @@ def params(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(programs), prepend=":")
     return {
         "run_id": "r1", "state": "present", "plan": PLAN, "host": "a", "key": KEY, "tool": "iperf3", "operation": "send", "measure": "bandwidth",
-        "size": None, "iterations": None, "duration": 5, "qps": None, "mtu": None, "gid_index": None, "traffic_class": None, "parallel": "rails",
+        "size": None, "iterations": None, "duration": 5, "qps": None, "mtu": None, "gid_index": None, "traffic_class": None, "source_port": None,
+        "parallel": "rails",
         "server_start_delay": 4.0, "pair_timeout": 60.0, "meeting_timeout": 0.0, "wait": True, "state_dir": str(tmp_path / "state"), "purge": False,
         "devices": ["all"], "hccn_tool": "hccn_tool", "npu_smi": "npu-smi", "timeout": 5, "fail_on": "any", "allow_busy": False,
         "rdma_device": None, "rdma_port": None, "cpu_governor": "keep", "bidirectional": False, "resume": None, "root": str(tmp_path),
@@ -81,6 +82,7 @@ PERFTEST = {"tool": "perftest", "rdma_device": "mlx5_0"}
      "-i 1 -roce_test ib_send_bw -b -s 65536 -n 500 -q 8 -m 1024 -x 3 -tclass 132 address 10.0.0.2 -tcp"),
     ("Ethernet", {"bidirectional": True, "qps": 8, "size": "64K"},
      "iperf3 -c 10.0.0.2 -J -p 5203 --connect-timeout 3000 --bidir -t 5 -P 8 -l 65536"),
+    ("Ethernet", {"source_port": 50000}, "iperf3 -c 10.0.0.2 -J -p 5203 --connect-timeout 3000 -t 5 --cport 50000"),
 ])
 def test_options_reach_the_command_line(params, tmp_path, layer, changes, argv):
     two_ports(tmp_path, layer)
@@ -113,6 +115,17 @@ def test_a_host_without_frequency_governor_is_named(params, tmp_path):
     (policy / "scaling_governor").write_text("schedutil")
     assert "warnings" not in session.perform(given, True)
     assert "warnings" not in session.perform(params, True)
+
+
+def test_perftest_without_flow_labels_cannot_set_a_source_port(params, tmp_path):
+    two_ports(tmp_path, "Ethernet")
+    given = {**params, **PERFTEST, "source_port": 50000}
+    with pytest.raises(HccnError) as raised:
+        session.perform(given, True)
+    assert (raised.value.code, raised.value.sentence()) == ("bad_option", (
+        "source_port needs the option --flow_label, which ib_send_bw 6.10 of this host does not have (install perftest 23.10 or newer, or omit source_port)"))
+    (tmp_path / "bin/ib_send_bw").write_text("#!/bin/sh\necho 'Version: 6.24 --flow_label=<fl0,fl1,...>'\n")
+    assert "--flow_label=848" in session.perform(given, True)["commands"][0]
 
 
 def test_an_infiniband_card_with_two_ports_needs_a_port(params, tmp_path):

@@ -227,9 +227,13 @@ def test_varied_options_use_another_path():
     assert (tool.varied({"qps": 4}).describe()["options"], tool.varied({}).describe()) == ({"size_bytes": 4096, "qps": 4}, tool.describe())
     assert tool.varied({"qps": 4}).client(0, "10.0.0.12", 0)[-4:] == ("-q", "4", "--report_gbits", "10.0.0.12")
     assert make_tool(Options("read", "latency")).varied({"qps": 4}).describe()["options"] == {}, "latency is measured with one queue pair"
-    with pytest.raises(InputError) as raised:
-        tool.varied({"source_port": 50000})
-    assert raised.value.message == "source_port has no effect with perftest, which chooses the source ports of its queue pairs itself"
+
+
+def test_source_port_is_the_flow_label_from_which_the_driver_computes_it():
+    tool = make_tool(Options(size_bytes=4096, source_port=49152), "6.24").varied({"source_port": 50000})
+    words = ("ib_write_bw", "-d", "mlx5_2", "-i", "1", "-x", "3", "-F", "-p", "18515", "-s", "4096", "--flow_label=848", "--report_gbits")
+    assert (tool.server(0, "10.0.0.11"), tool.client(0, "10.0.0.12", 0)) == (words, (*words, "10.0.0.12"))
+    assert tool.describe()["options"] == {"size_bytes": 4096, "source_port": 50000}
 
 
 def test_context_of_a_device():
@@ -257,6 +261,7 @@ def test_infiniband_needs_no_gid():
     (Options(qps=16385), "qps is 16385, but perftest accepts 1 to 16384 (-q)"),
     (Options(gid_index=65), "gid_index is 65, but perftest accepts 0 to 64 (-x)"),
     (Options(traffic_class=256), "traffic_class is 256, but perftest accepts 0 to 255 (--tclass)"),
+    (Options(source_port=40000), "source_port is 40000, but perftest accepts 49152 to 65535 (--flow_label)"),
     (Options(mtu=1500), "mtu is 1500, but RDMA supports only 256, 512, 1024, 2048, 4096"),
     (Options("read", "latency", bidirectional=True), "latency cannot be measured in both directions at once"),
     (Options("read", "latency", qps=2), "latency can only be measured with one queue pair"),
