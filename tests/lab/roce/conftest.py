@@ -1,4 +1,4 @@
-"""Four machines, two of each release, shared by all tests of this folder because booting takes most of the time."""
+"""Four machines, two of each release, shared by all tests of this folder because booting takes most of the time; or two, if no test needs more."""
 
 from __future__ import annotations
 
@@ -14,13 +14,16 @@ from tests.lib.project import skip
 from tests.lab.testbed.plan import Unavailable
 from tests.lib.waiting import happens
 
+TWO = RELEASES[1:3]
+
 
 @pytest.fixture(scope="session")
-def four() -> Iterator[list[Machine]]:
+def booted(request: pytest.FixtureRequest) -> Iterator[list[Machine]]:
     if os.geteuid() != 0:
         skip("roce-machines", "not root")
+    needs_all = any("four" in item.fixturenames for item in request.session.items)
     try:
-        with machines(*RELEASES) as up:
+        with machines(*(RELEASES if needs_all else TWO)) as up:
             for machine in up:
                 install(machine)
             yield up
@@ -29,13 +32,25 @@ def four() -> Iterator[list[Machine]]:
 
 
 @pytest.fixture(scope="session")
+def four(booted: list[Machine]) -> list[Machine]:
+    return booted
+
+
+@pytest.fixture(scope="session")
+def two(booted: list[Machine]) -> list[Machine]:
+    """Return a machine of each release."""
+    return booted[:2] if len(booted) == len(TWO) else booted[1:3]
+
+
+@pytest.fixture(scope="session")
 def ends(four: list[Machine]) -> dict[str, RdmaDevice]:
     return {machine.name: end_of(machine) for machine in four}
 
 
 @pytest.fixture(autouse=True)
-def nothing_left(four: list[Machine]) -> Iterator[None]:
+def nothing_left(request: pytest.FixtureRequest) -> Iterator[None]:
     """Assert after each test that no perftest and no iperf3 runs on any machine."""
     yield
+    all_of_them = request.getfixturevalue("booted") if "booted" in request.fixturenames else []
     names = [f"ib_{operation}_{kind}" for operation in ("write", "read", "send") for kind in ("bw", "lat")] + ["iperf3"]
-    assert happens(lambda: not any(process.communicate(timeout=60)[0] for process in [machine.start_command("pidof", *names) for machine in four]), 10)
+    assert happens(lambda: not any(process.communicate(timeout=60)[0] for process in [machine.start_command("pidof", *names) for machine in all_of_them]), 10)
