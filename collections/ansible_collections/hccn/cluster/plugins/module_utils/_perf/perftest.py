@@ -110,7 +110,7 @@ class Perftest(HostServer):
 
     def may_retry(self, error: HccnError) -> bool:
         """Return True for a transient failure."""
-        return error.code in (perftest_text.CONNECTION_REFUSED, "clock_not_measured")
+        return error.code in (perftest_text.CONNECTION_REFUSED, perftest_text.CLOCK_NOT_MEASURED)
 
     def of_one_side(self, error: HccnError) -> bool:
         """Return True if the cause of the failure is on the side that reports it, and not anywhere between the two."""

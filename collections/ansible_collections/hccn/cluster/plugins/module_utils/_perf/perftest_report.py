@@ -25,6 +25,8 @@ from .perftest_text import PerftestRow
 
 OPTIONS_DIFFER = "options_differ"
 TIMEOUT = "perftest_timeout"
+UNSTEADY_CLOCK = "Correlation coefficient r^2"
+"""What perftest prints if samples of the cycle counter do not fit the time of day (get_clock.c). Then it converts cycles to a bandwidth of 0."""
 
 _SETTING = re.compile(r"(?:^ ?|(?<=\t)|(?<=\t )|(?<=  ))([A-Za-z#][^:\t]{0,60}?)\s*: ([^\t]*?)\s*(?=\t| {2,}|$)")
 _TITLE = re.compile(r"^\s*(RDMA_Write|RDMA_Read|Send)( Bidirectional)? (BW|Latency) Test\s*$", re.MULTILINE)
@@ -104,6 +106,9 @@ def judged(result: Result, requested: RequestedTest) -> Tuple[PerftestRow, ...]:
     if not report.rows:
         raise HccnError("no_rows", "%s ended without a result: %s" % (result.argv[0], perftest_text.first_words(result.stderr or result.stdout)))
     if perftest_text.is_without_traffic(report.rows):
+        if UNSTEADY_CLOCK in result.stderr:
+            raise HccnError(perftest_text.CLOCK_NOT_MEASURED, "perftest could not measure the clock of this host, so it reports a bandwidth of 0",
+                            perftest_text.CLOCK_HINT)
         raise HccnError("no_traffic", "perftest reports a bandwidth of 0", "no data arrived on the other side")
     differences = differing(report, requested) + [text for row in report.rows for text in _wrong_unit(row)]
     if differences:

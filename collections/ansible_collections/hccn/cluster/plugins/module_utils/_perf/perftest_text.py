@@ -35,6 +35,7 @@ class Failure(NamedTuple):
 
 CONNECTION_REFUSED = "connection_refused"
 PEER_ENDED = "peer_ended"
+CLOCK_NOT_MEASURED, CLOCK_HINT = "clock_not_measured", "the host was too busy to measure its clock: run the test again on idle cores"
 
 _PACKETS = "packets are lost: check cable, switch port, MTU and PFC on both sides"
 _COUNTERS = "the transfer was interrupted: check the counters on both sides"
@@ -65,7 +66,7 @@ FAILURES: Tuple[Failure, ...] = (
     Failure("Couldn't allocate MR", "memory_registration", _MEMLOCK, here=True),
     Failure("Failed to create MR", "memory_registration", _MEMLOCK, here=True),
     Failure("BW result is below bw limit", "below_limit", "the measured bandwidth is below the limit that was given to perftest"),
-    Failure("Can't produce a report", "clock_not_measured", "the host was too busy to measure its clock: run the test again on idle cores", here=True),
+    Failure("Can't produce a report", CLOCK_NOT_MEASURED, CLOCK_HINT, here=True),
     Failure("Failed to exchange ", PEER_ENDED, _OTHER_SIDE),
     Failure("Failed to sync between server and client", PEER_ENDED, _OTHER_SIDE),
     Failure("Unable to read from socket/rdma_cm", PEER_ENDED, _OTHER_SIDE),

@@ -162,6 +162,7 @@ def test_harmless_lines_on_standard_error_are_ignored():
     (finished(header()), "no_rows"),
     (finished(header() + BW_HEADING), "no_rows"),
     (report(BW_HEADING + BW_ROW.replace("90.50", "0.00 ")), "no_traffic"),
+    (finished(report(BW_HEADING + BW_ROW.replace("90.50", "0.00 ")).stdout, "Correlation coefficient r^2: 0.643118 < 0.9\n"), "clock_not_measured"),
     (report(BW_HEADING + BW_ROW.replace("90.50", "0.00 ").replace("0.172615", "0.000000")), "no_traffic"),
     (finished("", " Number of iterations must be a multiple of post list size\n Parser function exited with Error\n", 1), "bad_option"),
     (finished(header(), "Unexpected CM event bl blka 8\n Unable to perform rdma_client function\n", 1), "connect_failed"),
