@@ -53,7 +53,7 @@ test-all: test test-rest ## test and test-rest
 
 test-long: .venv/.test ## tests that take too long for every change: those marked long, the commands of the documentation, killed runners on real small hosts (root)
 	$(PYTEST) -m long
-	python -m pytest -n $(TEST_PROCESSES) --no-loadscope-reorder tests/contract/docs/long_*.py tests/integration/clusterd/long_streams.py tests/lab/fabric_faults/long_killed.py
+	python -m pytest -n $(TEST_PROCESSES) --no-loadscope-reorder tests/contract/docs/long_*.py tests/integration/clusterd/long_streams.py tests/lab/fabric_faults/long_killed.py tests/lab/fabric_faults/long_uplink.py
 
 test-k8s: .venv/bin/python ## test the Kubernetes roles with a stand-in of the API server, and with a real one if present (kube-bin); uses a separate venv (750 MB)
 	test -x .cache/k8s/bin/python || .venv/bin/python -m venv .cache/k8s

@@ -30,7 +30,7 @@ def lab(n: int = 4, *, product: str = "A2", products: Sequence[str] = (), folder
         **more: Any) -> Iterator[Lab]:
     """Return a lab of ``n`` hosts, or one host for each of ``products``, as a context manager. It never outlives this process.
 
-    ``variables`` become variables of the inventory. ``more`` are settings (plan.Settings): npus, leaf_size, link_rate, python, expose, state, rootless.
+    ``variables`` become variables of the inventory. ``more`` are settings (plan.Settings): npus, leaf_size, spines, link_rate, python, expose, state, rootless.
     Raise Unavailable if this machine cannot run a lab, LabError for other errors.
     """
     sweep()

@@ -32,6 +32,7 @@ def parser() -> argparse.ArgumentParser:
     start.add_argument("--products", help="the product of each host, for example A2,A2,A3,A3")
     start.add_argument("--npus", type=int, help="devices per host, by default the number of its product; on A3 a device is a die")
     start.add_argument("--leaf-size", type=int, default=Settings.leaf_size, help=f"hosts per leaf switch ({Settings.leaf_size})")
+    start.add_argument("--spines", type=int, default=Settings.spines, help="spine switches; the source port of a connection chooses one (1)")
     start.add_argument("--link-rate", default=Settings.link_rate, help=f"rate of each NPU's link ({Settings.link_rate})")
     start.add_argument("--python", default=Settings.python, help="Ansible's Python on the hosts; make its folder available with --expose")
     start.add_argument("--expose", action="append", default=[], metavar="DIR", help="a folder of this machine that the hosts can read at the same path")
@@ -45,7 +46,7 @@ def parser() -> argparse.ArgumentParser:
     run.add_argument("argv", nargs=argparse.REMAINDER)
     wrong = commands.add_parser("fault", parents=[where], help="inject a fault", description=faults.__doc__,
                                 formatter_class=argparse.RawDescriptionHelpFormatter)
-    wrong.add_argument("target", help="a host, or leaf:K")
+    wrong.add_argument("target", help="a host, leaf:K, or leaf:K:S")
     wrong.add_argument("what", nargs="?", default="", choices=["", *faults.WHAT])
     wrong.add_argument("--npu", type=int)
     wrong.add_argument("--rate", default="")
@@ -75,7 +76,7 @@ def do_up(args: argparse.Namespace) -> int:
     started = time.monotonic()
     products = tuple(args.products.split(",")) if args.products else (args.product,) * args.n
     expose = tuple(str(Path(path).absolute()) for path in args.expose)
-    wanted = Settings(products, args.npus, args.leaf_size, args.link_rate, args.python, expose, state=tuple(args.state), rootless=args.rootless)
+    wanted = Settings(products, args.npus, args.leaf_size, args.spines, args.link_rate, args.python, expose, state=tuple(args.state), rootless=args.rootless)
     lab = up(args.dir, wanted, keep=True)
     parts = ", ".join(f"{name} {seconds:.2f} s" for name, seconds in lab.record["seconds"].items())
     print(f"{len(products)} hosts up in {time.monotonic() - started:.2f} s ({parts}): {lab.inventory}")

@@ -1,6 +1,7 @@
 """Inject faults into a lab.
 
-    fault node2 --npu 3 --rate 50mbit    limit the rate of a port in both directions; without --npu all ports of the host; leaf:0 is a leaf switch's uplink
+    fault node2 --npu 3 --rate 50mbit    limit the rate of a port in both directions; without --npu all ports of the host; leaf:0 is a leaf switch's uplink,
+                                         leaf:0:1 that to the second of several spines
     fault node2 --npu 3 --link-down      disconnect a cable
     fault node2 kill                     kill the host's first process, and with it the whole host
     fault node2 pause | resume           stop or continue every process
@@ -77,10 +78,12 @@ def _set_ports(lab: Lab, host: Host, devices: Iterable[int], rate: str, down: bo
 
 def _set_uplink(lab: Lab, target: str, rate: str, down: bool) -> None:
     """Set the uplink of a leaf. Uplinks have no default limit."""
-    number = target[len(LEAF):]
-    if not number.isdigit() or int(number) >= lab.settings.leaves:
+    leaf, _, spine = target[len(LEAF):].partition(":")
+    if not leaf.isdigit() or int(leaf) >= lab.settings.leaves:
         raise LabError(f"no leaf switch {target}: the lab has leaf:0 to leaf:{lab.settings.leaves - 1}")
-    ports = links.uplink(int(number))
+    if spine and (not spine.isdigit() or int(spine) >= lab.settings.spines or lab.settings.spines == 1):
+        raise LabError(f"no uplink {target}: the number of spines of the lab is {lab.settings.spines}")
+    ports = links.uplink(int(leaf), int(spine) if spine else None)
     _switch(lab, ports, down)
     links.batch("tc", [links.shaped(end, rate) if rate else links.unshaped(end) for end in ports], lab.enter_switches())
 

@@ -121,6 +121,10 @@ def lay_cables(wanted: Settings, pids: dict[int, int]) -> None:
     cables = [line for one in wanted.hosts for line in links.cables(one, inside(pids[one.index]))]
     links.batch("ip", links.switches(wanted) + cables + links.of_controller(wanted))
     links.batch("tc", [links.shaped(links.port(one, device), wanted.link_rate) for one in wanted.hosts for device in range(one.devices)])
+    try:
+        links.batch("tc", links.ecmp(wanted))
+    except subprocess.CalledProcessError as error:
+        raise Unavailable(f"the kernel cannot divide traffic among spines: {error.stderr.strip()}") from error
 
 
 def spawn(one: Host, files: image.Image, reports: tuple[int, int], go: tuple[int, int]) -> int:

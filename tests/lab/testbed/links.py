@@ -3,6 +3,10 @@
     mgmt     bridge to which eth0 of each host is connected; the keeper itself is its controller
     leafK    bridges to which npu0, npu1, ... of the leaf's hosts are connected
     spine    bridge that joins the leaves; it has the addresses of the switches and routes between the two networks of A3
+    spineS   further bridges that join the leaves, without addresses
+
+With several spines, a leaf's uplink leads to a device that only redirects packets: to the leaf's link to one of the spines by some bits of the source port, as
+ECMP does by a hash, and from all of them back to the leaf. Packets without a port pass the first spine.
 
 The kernel has one neighbor table for all namespaces, limited to 1,024 entries that are not permanent (net.ipv4.neigh.default.gc_thresh3). Packets to addresses
 without an entry are not sent. A lab that could need more entries gets permanent ones.
@@ -19,6 +23,9 @@ from .plan import CONTROLLER, MANAGEMENT_PREFIX, SWITCHES, Host, Settings, bits
 BURST_SECONDS, SMALLEST_BURST = 0.005, 32768  # a smaller bucket reduces the rate whenever the machine is busy
 QUEUE = "20ms"
 NEIGHBOURS = 512
+WITH_PORTS, SOURCE_PORT = (6, 17), 20  # TCP and UDP; offset in an IP packet without options
+PORT_BIT = 1  # the kernel gives connections even ports only
+REDIRECT = "action mirred egress redirect dev"
 BATCH_SECONDS = 60
 
 
@@ -31,9 +38,13 @@ def port(host: Host, device: int) -> str:
     return f"p{host.index}x{device}"
 
 
-def uplink(leaf: int) -> tuple[str, str]:
-    """Return the leaf's end and the spine's end."""
-    return f"up{leaf}", f"down{leaf}"
+def uplink(leaf: int, spine: int | None = None) -> tuple[str, str]:
+    """Return the leaf's end and the spine's end; of the link to one of several spines, or of what all of them share."""
+    return (f"up{leaf}", f"down{leaf}") if spine is None else (f"up{leaf}x{spine}", f"down{leaf}x{spine}")
+
+
+def bridge_of_spine(spine: int) -> str:
+    return f"spine{spine or ''}"
 
 
 def switches(settings: Settings) -> list[str]:
@@ -42,11 +53,35 @@ def switches(settings: Settings) -> list[str]:
     addresses = SWITCHES if prefix == 17 else SWITCHES[:1]
     lines = ["link set lo up", "link add mgmt type bridge", f"addr add {CONTROLLER}/{MANAGEMENT_PREFIX} dev mgmt", "link set mgmt up",
              "link add spine type bridge", *(f"addr add {address}/{prefix} dev spine" for address in addresses), "link set spine up"]
+    for name in map(bridge_of_spine, range(1, settings.spines)):
+        lines += [f"link add {name} type bridge", f"link set {name} up"]
     for leaf in range(settings.leaves):
         up, down = uplink(leaf)
         lines += [f"link add leaf{leaf} type bridge", f"link set leaf{leaf} up", f"link add {up} type veth peer name {down}",
-                  f"link set {up} master leaf{leaf} up", f"link set {down} master spine up"]
+                  f"link set {up} master leaf{leaf} up", f"link set {down} {'master spine' if settings.spines == 1 else ''} up"]
+        for spine, (up, down) in _uplinks(settings, leaf):
+            lines += [f"link add {up} type veth peer name {down}", f"link set {up} up", f"link set {down} master {bridge_of_spine(spine)} up"]
     return lines
+
+
+def ecmp(settings: Settings) -> list[str]:
+    """Return the lines for tc -batch that divide the connections between leaves among the spines."""
+    lines = []
+    for leaf in range(settings.leaves):
+        _leaf, shared = uplink(leaf)
+        for spine, (up, _down) in _uplinks(settings, leaf):
+            lines += [f"qdisc add dev {shared} clsact"] if not spine else []
+            bits_of_port = f"{spine << PORT_BIT:#x} {settings.spines - 1 << PORT_BIT:#x} at {SOURCE_PORT}"
+            lines += [f"filter add dev {shared} ingress protocol ip prio 1 u32 match ip protocol {number} 0xff match u16 {bits_of_port} {REDIRECT} {up}"
+                      for number in WITH_PORTS]
+            lines += [f"qdisc add dev {up} clsact", f"filter add dev {up} ingress protocol all prio 1 u32 match u32 0 0 {REDIRECT} {shared}"]
+        lines += [f"filter add dev {shared} ingress protocol all prio 2 u32 match u32 0 0 {REDIRECT} {uplink(leaf, 0)[0]}"] if settings.spines > 1 else []
+    return lines
+
+
+def _uplinks(settings: Settings, leaf: int) -> list[tuple[int, tuple[str, str]]]:
+    """Return the links of a leaf to each of several spines; of a single spine, none."""
+    return [(spine, uplink(leaf, spine)) for spine in range(settings.spines)] if settings.spines > 1 else []
 
 
 def cables(host: Host, pid: int) -> list[str]:

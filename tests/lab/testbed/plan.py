@@ -12,6 +12,7 @@ DEVICES = {"A2": 8, "A3": 16}
 MAX_HOSTS = {"A2": 500, "A3": 120}  # the host's number is one byte of a device's address; on A3 its upper half is the die
 HOSTS_A_BYTE, NEXT_HOSTS = 250, 100  # offset of the last byte for further hosts
 MAX_PORTS = 1000  # a Linux bridge has 1023
+SPINES = (1, 2, 4, 8)
 BOOT_SECONDS = 20.0
 
 MANAGEMENT = "10.77.{high}.{low}"
@@ -69,11 +70,13 @@ class Host:
 
 @dataclass(frozen=True)
 class Settings:
-    """``npus``: devices per host, None for the number of the product; ``expose``: folders of the machine that the hosts can read."""
+    """``npus``: devices per host, None for the number of the product; ``spines``: paths between two leaves, of which the source port of a connection chooses
+    one; ``expose``: folders of the machine that the hosts can read."""
 
     products: tuple[str, ...]
     npus: int | None = None
     leaf_size: int = 8
+    spines: int = 1
     link_rate: str = "100mbit"
     python: str = "/usr/bin/python3"
     expose: tuple[str, ...] = ()
@@ -93,6 +96,8 @@ class Settings:
             raise LabError(f"--npus {self.npus}: the smallest host has {min(DEVICES[product] for product in self.products)} devices")
         if not 1 <= self.leaf_size <= MAX_PORTS // max(DEVICES.values()):
             raise LabError(f"--leaf-size {self.leaf_size}: a leaf switch has 1 to {MAX_PORTS // max(DEVICES.values())} hosts")
+        if self.spines not in SPINES:
+            raise LabError(f"--spines {self.spines}: a lab has {', '.join(map(str, SPINES[:-1]))} or {SPINES[-1]} of them")
         bits(self.link_rate)
 
     @property
