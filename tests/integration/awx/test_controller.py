@@ -6,7 +6,7 @@ import json
 import os
 import re
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -33,7 +33,7 @@ VARIABLES = {
     "awx_history_path": "/srv/hccn/history", "awx_credential_inputs": {"username": "root", "ssh_key_data": "-----BEGIN"}, "awx_timezone": "Asia/Shanghai",
     "awx_notification_configuration": {"url": "https://hooks.example/x", "password": "geheim"},
     "awx_image_pull": "always", "awx_registry_credential": "registry", "awx_instance_groups": ["npu pods"], "awx_labels": ["npu"],
-    "awx_run_teams": ["operators"], "awx_run_users": ["night"], "awx_change_teams": ["owners"],
+    "awx_run_teams": ["operators"], "awx_run_users": ["night"], "awx_change_teams": ["owners"], "awx_fabric_parts": ["pod1", "pod2"],
 }
 ONLY_PROJECT = {name: None for name in VARIABLES if name != "awx_project_url"}
 """Unsets all variables but that of the project, which is enough to remove everything."""
@@ -41,7 +41,7 @@ ADMINISTRATOR = (("credentials", {"name": "registry"}), ("credentials", {"name":
                  ("teams", {"name": "operators"}), ("teams", {"name": "owners"}), ("users", {"username": "night"}), ("job_templates", {"name": "hccn backup"}),
                  ("notification_templates", {"name": "pager"}))
 """What an administrator made. The templates of the role refer to some of it."""
-WORKFLOW = "hccn from bare hosts to a proven fabric"
+WORKFLOW, PARTS_WORKFLOW = "hccn from bare hosts to a proven fabric", "hccn fabric in parts"
 NAMES = {f"hccn {job['name']}" for job in JOBS}
 
 
@@ -109,7 +109,8 @@ def test_every_job_has_a_template(runs: Runs) -> None:
     del templates["hccn backup"]
     for name, template in templates.items():
         assert template["playbook"] == f"playbooks/{name.removeprefix('hccn ')}.yml"
-        assert (template["allow_simultaneous"], template["job_slice_count"], template["ask_variables_on_launch"]) == (False, 1, True)
+        parts = name == "hccn check_fabric"  # those of the fabric are measured at the same time
+        assert (template["allow_simultaneous"], template["job_slice_count"], template["ask_variables_on_launch"]) == (parts, 1, True)
         assert runs.controller.linked_names("job_templates", name, "credentials") == ["hccn history", "hccn hosts"]
         assert runs.controller.linked_names("job_templates", name, "notification_templates_error") == ["hccn failures"]
         assert runs.controller.linked_names("job_templates", name, "labels") == ["npu"]
@@ -138,19 +139,36 @@ def test_survey_does_not_ask_for_variables_of_the_inventory(runs: Runs) -> None:
         "npu", ["never", "failed", "slow", "any"], "slow")
 
 
+def nodes_of(controller: Controller, workflow: str) -> dict[str, dict[str, Any]]:
+    number = controller.named("workflow_job_templates")[workflow]["id"]
+    return {name: node for name, node in controller.named("workflow_job_template_nodes").items() if node["workflow_job_template"] == number}
+
+
+def followers(controller: Controller, nodes: Iterable[str]) -> dict[str, dict[str, list[str]]]:
+    """Return which nodes follow each node, after its success or in any case."""
+    return {name: {part: names for part in ("success_nodes", "always_nodes")
+                   if (names := controller.linked_names("workflow_job_template_nodes", name, part))} for name in nodes}
+
+
 def test_workflow_reports_whatever_a_check_finds(runs: Runs) -> None:
-    controller = runs.controller
-    followers = {name: {part: names for part in ("success_nodes", "always_nodes")
-                        if (names := controller.linked_names("workflow_job_template_nodes", name, part))}
-                 for name in controller.named("workflow_job_template_nodes")}
-    assert followers == {
+    nodes = nodes_of(runs.controller, WORKFLOW)
+    assert followers(runs.controller, nodes) == {
         "bring_up": {"success_nodes": ["rank_table"]}, "rank_table": {"success_nodes": ["check_fabric"]},
         "check_fabric": {"always_nodes": ["fabric_page"]}, "fabric_page": {"success_nodes": ["check_collective"]},
         "check_collective": {"always_nodes": ["report"]}, "report": {}}
-    nodes = controller.named("workflow_job_template_nodes")
     assert nodes["report"]["extra_data"] == {"report_fail_on": "failed", "report_after": "check_collective"}
     assert nodes["fabric_page"]["extra_data"] == {"report_fail_on": "failed", "report_after": "check_fabric"}
-    assert {node["workflow_job_template"] for node in nodes.values()} == {controller.named("workflow_job_templates")[WORKFLOW]["id"]}
+
+
+def test_all_parts_of_the_fabric_are_measured_before_all_hosts(runs: Runs) -> None:
+    """Both parts start at once. The verdict is made over all three runs, whatever they found."""
+    nodes = nodes_of(runs.controller, PARTS_WORKFLOW)
+    assert followers(runs.controller, nodes) == {
+        "pod1": {"always_nodes": ["all hosts"]}, "pod2": {"always_nodes": ["all hosts"]}, "all hosts": {"always_nodes": ["conclude"]}, "conclude": {}}
+    assert {name: node["extra_data"] for name, node in nodes.items()} == {
+        "pod1": {"hccn_hosts": "pod1", "check_fabric_plan": "leaves"}, "pod2": {"hccn_hosts": "pod2", "check_fabric_plan": "leaves"},
+        "all hosts": {"check_fabric_plan": "quick"}, "conclude": {"conclude_slices_of": "check_fabric"}}
+    assert [name for name, node in nodes.items() if node.get("all_parents_must_converge")] == ["all hosts"]
 
 
 def test_environment_is_pulled_with_a_credential(runs: Runs) -> None:
