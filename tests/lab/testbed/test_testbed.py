@@ -173,7 +173,8 @@ def test_errors_are_one_sentence(lab: testbed.Lab) -> None:
     for arguments, sentence in (
         (["fault", "node9", "kill"], "no host node9 in the lab"), (["fault", "node1", "--rate", "3"], "rate '3': give a number and kbit, mbit or gbit"),
         (["fault", "leaf:7", "--link-down"], "no leaf switch leaf:7"),
-        (["fault", "leaf:0:1", "--link-down"], "no uplink leaf:0:1: the number of spines of the lab is 1"), (["up", "--spines", "3"], "--spines 3: a lab has 1, 2"),
+        (["fault", "leaf:0:1", "--link-down"], "no uplink leaf:0:1: the number of spines of the lab is 1"),
+        (["up", "--spines", "3"], "--spines 3: a lab has 1, 2"),
         (["up", "-n", "2"], "a lab is running in"),
     ):
         done = cli(*arguments, "--dir", str(lab.folder))
