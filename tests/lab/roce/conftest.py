@@ -51,6 +51,8 @@ def ends(four: list[Machine]) -> dict[str, RdmaDevice]:
 def nothing_left(request: pytest.FixtureRequest) -> Iterator[None]:
     """Assert after each test that no perftest and no iperf3 runs on any machine."""
     yield
-    all_of_them = request.getfixturevalue("booted") if "booted" in request.fixturenames else []
+    if "booted" not in request.fixturenames:
+        return
     names = [f"ib_{operation}_{kind}" for operation in ("write", "read", "send") for kind in ("bw", "lat")] + ["iperf3"]
-    assert happens(lambda: not any(process.communicate(timeout=60)[0] for process in [machine.start_command("pidof", *names) for machine in all_of_them]), 10)
+    booted = request.getfixturevalue("booted")
+    assert happens(lambda: not any(process.communicate(timeout=60)[0] for process in [machine.start_command("pidof", *names) for machine in booted]), 10)

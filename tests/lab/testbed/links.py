@@ -67,15 +67,15 @@ def switches(settings: Settings) -> list[str]:
 def ecmp(settings: Settings) -> list[str]:
     """Return the lines for tc -batch that divide the connections between leaves among the spines."""
     lines = []
-    for leaf in range(settings.leaves):
+    for leaf in range(settings.leaves) if settings.spines > 1 else ():
         _leaf, shared = uplink(leaf)
+        lines.append(f"qdisc add dev {shared} clsact")
         for spine, (up, _down) in _uplinks(settings, leaf):
-            lines += [f"qdisc add dev {shared} clsact"] if not spine else []
             bits_of_port = f"{spine << PORT_BIT:#x} {settings.spines - 1 << PORT_BIT:#x} at {SOURCE_PORT}"
             lines += [f"filter add dev {shared} ingress protocol ip prio 1 u32 match ip protocol {number} 0xff match u16 {bits_of_port} {REDIRECT} {up}"
                       for number in WITH_PORTS]
             lines += [f"qdisc add dev {up} clsact", f"filter add dev {up} ingress protocol all prio 1 u32 match u32 0 0 {REDIRECT} {shared}"]
-        lines += [f"filter add dev {shared} ingress protocol all prio 2 u32 match u32 0 0 {REDIRECT} {uplink(leaf, 0)[0]}"] if settings.spines > 1 else []
+        lines.append(f"filter add dev {shared} ingress protocol all prio 2 u32 match u32 0 0 {REDIRECT} {uplink(leaf, 0)[0]}")
     return lines
 
 

@@ -149,7 +149,7 @@ def prepare(options: Options, addresses: Mapping[int, str], rdma_device: Optiona
     """Return the tool for the devices of this host, and the problems that make every test with it fail.
 
     ``addresses``: by the number of the device in the plan; ``rdma_device``, ``rdma_port``: of the host, where None is the one that has the address.
-    Starts ``PROGRAM --version``. Raises HccnError for a missing program, device, GID or option, InputError for the options.
+    Starts ``PROGRAM --version``, and ``--help`` for a source port. Raises HccnError for a missing program, device, GID or option, InputError for the options.
     """
     validate(options)
     version = _version(options.program, run)

@@ -154,10 +154,10 @@ class Classification:
         found = self.normals.get(self.usual) if self.usual else None
         return found is not None and found.count < FEW and (found.spread > 2 * LEAST_SPREAD or found.count < LEAST_AGREEING)
 
-    @property
-    def most_by_noise(self) -> float:
-        """Share of the normal value below which noise of unknown size does not bring all measurements of an NPU or a pair."""
-        return MOST_BY_NOISE if self.usual is not None and self.normals[self.usual].count >= LEAST_AGREEING else MOST_BY_NOISE_OF_FEW
+    def may_be_noise(self, link: Link) -> bool:
+        """Return True if noise of unknown size explains a slow cell, even if it was slow each time."""
+        enough = self.usual is not None and self.normals[self.usual].count >= LEAST_AGREEING
+        return (self.share(*link) or 0.0) > (MOST_BY_NOISE if enough else MOST_BY_NOISE_OF_FEW)
 
     @property
     def is_noise_of_pairs_unknown(self) -> bool:
@@ -418,11 +418,19 @@ def _without_slow_npu(found: Normal, cells: Sequence[Measured]) -> Normal:
     best = found
     for npu in sorted({npu for cell in cells for npu in cell[:2]}):
         for sides in ((0,), (1,), (0, 1)):
-            mine = [cell for cell in cells if npu in [cell[side] for side in sides]]
-            others = [cell[2] for cell in cells if npu not in [cell[side] for side in sides]]
+            mine: list[Measured] = []
+            others: list[float] = []
+            for cell in cells:
+                if npu in [cell[side] for side in sides]:
+                    mine.append(cell)
+                else:
+                    others.append(cell[2])
             partners = {partner for cell in mine for partner in cell[:2]} - {npu}
-            if len(partners) > 1 and len(others) >= LEAST_AGREEING and max(cell[2] for cell in mine) < MOST_BY_NOISE * median(others):
-                without = Normal(median(others), max(LEAST_SPREAD, stdev(map(log, others))), len(others))
+            if len(partners) < 2 or len(others) < LEAST_AGREEING:
+                continue
+            reference = median(others)
+            if max(cell[2] for cell in mine) < MOST_BY_NOISE * reference:
+                without = Normal(reference, max(LEAST_SPREAD, stdev(map(log, others))), len(others))
                 best = min(best, without, key=lambda normal: normal.spread)
     return best
 

@@ -223,7 +223,7 @@ def _unproven(classification: Classification, components: Sequence[Component], s
     found: set[int] = set()
     for component in components if noisy else ():
         if component.kind in (NPU, NODE) and component.state == SLOW and max(map(classification.slow.total, component.npus)) <= FEW_OF_NPU and any(
-                (classification.share(*link) or 0.0) > classification.most_by_noise for link in component.links):
+                map(classification.may_be_noise, component.links)):
             found.update(component.npus)
             component.certainty = max(component.certainty, PROBABLE, key=CERTAINTIES.index)
     return found
@@ -240,7 +240,7 @@ def _without_pairs_of_slow_npus(components: Sequence[Component]) -> list[Compone
 def _is_within_noise(classification: Classification, component: Component) -> bool:
     """Return True for a slow pair that noise of unknown size explains, even if the pair was slow each time."""
     return classification.is_noise_of_pairs_unknown and component.kind == PAIR and component.state == SLOW and all(
-        (classification.share(*link) or 0.0) > classification.most_by_noise for link in component.links)
+        map(classification.may_be_noise, component.links))
 
 
 def _most_of_the_fabric(classification: Classification, stratum: Stratum, fast: FastPairs) -> Component:
