@@ -54,6 +54,15 @@ def test_connection_above_the_limit(clusterd: Start, limits: Limits) -> None:
     assert switch(one.address).status == "finished"
 
 
+def test_new_channel_does_not_wait_for_one_that_was_turned_away(clusterd: Start) -> None:
+    one = clusterd(World((Job("job-1"),), limits=Limits(connections=1)))
+    with Channel(Server(one.address), 5) as turned_away:
+        with socket.create_connection(("127.0.0.1", one.port)), pytest.raises(HccnError):
+            turned_away.call("config", "Register", CLIENT)
+        one.gate.wait_until_free()
+        assert register(one.address) == {"code": 0, "info": "register success"}
+
+
 def test_stream_above_the_limit_waits_until_the_deadline(clusterd: Start) -> None:
     one = clusterd(World((Job("job-1", table="{}"),), Times(first_push=0.05), Limits(streams=1)))
     with Channel(Server(one.address), 0.5) as channel:
