@@ -39,11 +39,18 @@ LARGE = {"check_fabric_size": 65536, "check_fabric_qps": 8, "check_fabric_iterat
 """-s 65536 -q 8 -n 500000"""
 
 
+def programs(folder: Path) -> Path:
+    """Return a new folder with the programs of perftest."""
+    made = folder / "programs"
+    made.mkdir()
+    for program in PROGRAMS:
+        (made / program).symlink_to(SIMULATOR / "bin/perftest_program")
+    return made
+
+
 def hosts_with(folder: Path, cards: dict[str, Any], count: int = 2) -> None:
     """Make hosts, each with these cards, and the programs of perftest. ``{address}`` in a card stands for the address of the host."""
-    (folder / "programs").mkdir()
-    for program in PROGRAMS:
-        (folder / "programs" / program).symlink_to(SIMULATOR / "bin/perftest_program")
+    programs(folder)
     for number in range(1, count + 1):
         for device, ports in cards.items():
             own = {port: {key: text.format(address=f"{NETWORK}.{number}") for key, text in given.items()} for port, given in ports.items()}

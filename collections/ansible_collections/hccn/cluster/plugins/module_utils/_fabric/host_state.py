@@ -39,7 +39,8 @@ class SideError(HccnError):
 class Outcome:
     """The result of a pair: ``samples`` or ``error``. ``command`` is empty if no client was started.
 
-    ``line_rate``: Gbit/s of the slower of the two sides, None unless both are known. ``output``: the end of what the failed client printed."""
+    ``line_rate``: Gbit/s of the slower of the two sides, None unless both are known. ``output``: the end of what the failed client printed. ``routers``: those
+    that its packets pass, if they were traced."""
 
     attempt: int
     samples: List[Dict[str, Any]]
@@ -49,6 +50,7 @@ class Outcome:
     duration_s: float
     line_rate: Optional[float] = None
     output: str = ""
+    routers: Sequence[str] = ()
 
 
 def as_fields(pair: Pair, outcome: Outcome, device_context: Optional[Mapping[str, Any]] = None) -> Mapping[str, Any]:
@@ -61,6 +63,8 @@ def as_fields(pair: Pair, outcome: Outcome, device_context: Optional[Mapping[str
         context[LINE_RATE] = outcome.line_rate
     if isinstance(outcome.error, SideError):
         context["failed_end"] = outcome.error.side
+    if outcome.routers:
+        context["routers"] = list(outcome.routers)
     failure = outcome.error.as_dict() if outcome.error else None
     if failure and outcome.output:
         failure["output"] = outcome.output

@@ -26,11 +26,12 @@ from typing import Any, Callable, Dict, List, Optional, Sequence
 from .._core.errors import HccnError
 from .._core.numbers import is_number
 from .._core.process import Child, Result
+from .._perf.perftest import Perftest
 from .._perf.roce_test_tool import ADDRESS_CHANGED
 from .._perf.tool_output import TAIL_LIMIT, tail
 from .host_state import IN_USE, SOURCE, TARGET, HostState, Outcome, SideError
 from .membership import silent_host
-from .plan import Pair
+from .plan import SOURCE_PORT, Pair
 from .request import LINE_RATE
 from .transport import CONNECT_SECONDS, Body, Channel, call
 
@@ -106,8 +107,15 @@ class _Initiator:
         except HccnError as failure:
             error = self._cause(failure)
         self._state.membership.pair_ended(self._pair, error)
+        duration_s = time.monotonic() - started
         self._leave(error)
-        return Outcome(max(attempt, 1), samples, error, self._command, started_at, time.monotonic() - started, self._line_rate, self._output if error else "")
+        return Outcome(max(attempt, 1), samples, error, self._command, started_at, duration_s, self._line_rate, self._output if error else "", self._routers())
+
+    def _routers(self) -> Sequence[str]:
+        """Return the routers on the path of a pair that has a source port of its own: it is measured again to find which of several links is bad."""
+        if SOURCE_PORT not in dict(self._pair.options) or not self._command or not isinstance(self._tool, Perftest):
+            return ()
+        return self._tool.routers(self._pair.source.device, self._pair.source.address, self._pair.target.address)
 
     def _cause(self, failure: HccnError) -> HccnError:
         """Return why the pair failed. Check on both sides whether the address of the device has changed, unless the failure already names its cause."""

@@ -222,7 +222,7 @@ class Row:
         """Return the row as a record. ``all_sizes``: with all message sizes, otherwise only with the one that is classified."""
         good = [entry for entry in self.entries if entry["status"] == "ok"]
         like = (good or list(self.entries))[-1]
-        context = {name: value for name, value in like["context"].items() if name not in ("round", "failed_end")}
+        context = {name: value for name, value in like["context"].items() if name not in ("round", "failed_end", "routers")}
         return record(
             "matrix", self.name, "ok" if good else str(like["status"]), tool=like.get("tool"), operation=like.get("operation"),
             measure=like.get("measure"), options=like.get("options"), source=like["source"], target={"device": self._target}, hosts=list(self._places),

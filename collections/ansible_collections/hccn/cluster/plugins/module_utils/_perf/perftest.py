@@ -14,8 +14,8 @@ from typing import Any, Dict, List, Mapping, Optional, Tuple
 
 from .._core.errors import HccnError
 from .._core.process import Result
-from .._device.rdma_sysfs import RdmaPort
-from . import perftest_options, perftest_report, perftest_text
+from .._device.rdma_sysfs import ETHERNET, RdmaPort
+from . import perftest_options, perftest_report, perftest_text, route_trace
 from .host_server import HostServer
 from .perftest_options import MTUS, Limit, Options
 from .perftest_report import RequestedTest
@@ -103,6 +103,13 @@ class Perftest(HostServer):
     def client(self, device: int, address: str, target: int) -> Tuple[str, ...]:
         """Return argv of the client on ``device``, which connects to ``address``, the server on the device ``target`` of its host."""
         return arguments(self._options, self._rdma_devices[device], self.port(target), address) + (address,)
+
+    def routers(self, device: int, address: str, target: str) -> List[str]:
+        """Return the routers that the packets of a test from ``device`` with this ``address`` pass; empty without a source port, and for InfiniBand."""
+        port = self._options.source_port
+        if port is None or self._rdma_devices[device].link_type != ETHERNET:
+            return []
+        return route_trace.routers(address, target, port)
 
     def failure(self, result: Result) -> Optional[HccnError]:
         """Return why a finished test failed, or None. Also for a server, whose report need not contain a table."""

@@ -13,6 +13,7 @@ from typing import Any
 
 from ...module_utils._core.numbers import is_integer
 from ...module_utils._core.words import some
+from ...module_utils._fabric.plan import SOURCE_PORT
 from .._plan.isolation import MISSING, confirming_round, crossing_rounds, isolation_rounds, retest, retest_qps
 from .._plan.pair_list import NpuId, NpuPair
 from .._plan.plan_forms import Entry, extended, pairs_of, schedule_of, topology_of
@@ -30,6 +31,8 @@ MOST_CROSSING = 3
 
 PORTS = 16
 """Source ports of a pair that is measured over other paths, if the run sets the port and there are rounds enough."""
+
+LAST_PORT = 65535
 
 MOST_RETESTED = 64
 """Pairs that are measured again."""
@@ -105,7 +108,8 @@ def plan_confirmation_run(plan: Mapping[str, Any], found: Diagnosis, results: Re
     crossing: list[list[Entry]] = []
     if found.open_leaves:
         crossing = _without(absent, crossing_rounds(extended(plan, isolating), found.open_leaves, min(MOST_CROSSING, left - 2), absent, seed))
-    options = _other_options(results, left - len(crossing) - 3)
+    port = _reported(results, SOURCE_PORT)
+    options = _other_options(port, _reported(results, "qps") or 1, left - len(crossing) - 3)
     retested = retest(extended(plan, [*isolating, *crossing]), pairs, set(found.proven), seed, options)
     again, same = retested.again[:rounds_each * len(options)], retested.same[:rounds_each]
     others = retested.others[:max(0, left - len(crossing) - len(again) - len(same))]
@@ -114,6 +118,8 @@ def plan_confirmation_run(plan: Mapping[str, Any], found: Diagnosis, results: Re
     rounds = [*settling, *confirming][:most]
     if not rounds:
         return None
+    if port is not None:  # a pair with a port of its own is traced
+        rounds = [[{"options": {SOURCE_PORT: port}, **entry} for entry in one] for one in rounds]
     met = {(entry[side]["host"], int(entry[side]["device"])) for one in isolating for entry in one for side in ("source", "target")}
     reasons = [met.intersection(npus) for npus in (found.behind_path, found.single_partner, found.unproven)]
     return ConfirmationRun(rounds, sum(map(len, isolating)), len(pairs), len(reasons[0]), len(reasons[1] - reasons[0]),
@@ -136,18 +142,17 @@ def _matching(pairs: Sequence[NpuPair], most: int) -> list[NpuPair]:
     return found
 
 
-def _other_options(results: Results, rounds: int) -> list[dict[str, int]]:
+def _other_options(port: int | None, used_qps: int, rounds: int) -> list[dict[str, int]]:
     """Return the options for other paths: other source ports if the run set one, else another number of queue pairs."""
-    ports = {port for result in results.values() for record in _measurements(result) for port in (_option(record, "source_port"),) if port is not None}
-    if ports:
-        return [{"source_port": min(max(ports), 65535 - PORTS) + number} for number in range(1, max(1, min(PORTS, rounds)) + 1)]
-    return [{"qps": retest_qps(_used_qps(results))}]
+    if port is None:
+        return [{"qps": retest_qps(used_qps)}]
+    return [{SOURCE_PORT: min(port, LAST_PORT - PORTS) + number} for number in range(1, max(1, min(PORTS, rounds)) + 1)]
 
 
-def _used_qps(results: Results) -> int:
-    """Return the number of queue pairs that most hosts report, 1 if they report none."""
-    reported = [{_option(record, "qps") or 1 for record in _measurements(result)} for result in results.values()]
-    return max(Counter(chain.from_iterable(reported)).items(), key=lambda item: (item[1], item[0]), default=(1, 0))[0]
+def _reported(results: Results, name: str) -> int | None:
+    """Return the option that most hosts report, None if they report none."""
+    reported = [{_option(record, name) for record in _measurements(result)} for result in results.values()]
+    return max(Counter(chain.from_iterable(reported)).items(), key=lambda item: (item[1], item[0] or 0), default=(None, 0))[0]
 
 
 def _measurements(result: Any) -> list[Any]:
@@ -158,7 +163,7 @@ def _measurements(result: Any) -> list[Any]:
 def _option(record: Any, name: str) -> int | None:
     options = record.get("options") if isinstance(record, Mapping) else None
     value = options.get(name) if isinstance(options, Mapping) else None
-    return value if is_integer(value) else None
+    return value if is_integer(value) and 0 < value <= LAST_PORT else None
 
 
 def _joined(reasons: Sequence[str]) -> str:

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from math import sqrt
 
+from ...module_utils._core.words import some
 from .classification import SLOW, Classification, Link
 from .component import BOTH, CERTAIN, LEAF, NODE, NPU, PAIR, PATH, POSSIBLE, PROBABLE, SHOWN, SOURCE, SPINE, TARGET, UPLINK, Component
 from .inference import Cause, Explanation, Inference
@@ -143,6 +144,7 @@ class FabricFaults:
 
     def _in_fabric(self, found: Explanation) -> Component:
         kind, name, direction, note = self._named(found)
+        note = "; ".join(filter(None, [note, self._only_when_bad(found.links)]))
         npus = sorted({npu for link in found.links for npu in link})
         return Component(kind, name, self._layer.state, npus, found.links[:SHOWN], len(found.links), [], direction=direction, certainty=found.certainty,
                          note=note)
@@ -166,6 +168,14 @@ class FabricFaults:
         if direction == SOURCE:
             return PATH, f"path {one} to {other}", SOURCE, "; ".join(filter(None, ["the opposite direction is good", note]))
         return PATH, f"path {one}-{other}", BOTH, note
+
+    def _only_when_bad(self, links: Sequence[Link]) -> str:
+        """Name the routers that each traced bad measurement of these cells passed, and no good one of any cell; nothing if none of either was traced."""
+        is_bad = self._classification.is_bad
+        bad = [set(cell.routers) for link in links for cell in self._classification.cells(*link) if cell.routers and is_bad(cell)]
+        good = {router for cell in self._table.cells if cell.routers and not is_bad(cell) for router in cell.routers}
+        found = set.intersection(*bad) - good if bad and good else ()
+        return f"each bad measurement that was traced passed {some(sorted(found))}, and no good one did" if found else ""
 
     # -- single pairs
 
@@ -204,6 +214,7 @@ class FabricFaults:
         if len(npus) > 2:
             name = f"path {self._table.npus[one].host} to {self._table.npus[other].host}"
         note, certainty = self._conclusion_of_retries(links[0])
+        note = "; ".join(filter(None, [note, self._only_when_bad(links)]))
         if self._may_be_larger(one, other):
             certainty = POSSIBLE
         self.components.append(Component(PAIR, name, self._layer.state, npus, list(links[:SHOWN]), len(links), npus, certainty=certainty, note=note))

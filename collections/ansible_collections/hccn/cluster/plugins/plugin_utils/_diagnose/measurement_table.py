@@ -52,7 +52,7 @@ class Cell(NamedTuple):
     ``worth``: the value, where more is better: Gbit/s, or 1 / microseconds; None if nothing was measured. ``accused``: the NPU that the error names.
     ``path_options``: source port and number of queue pairs; packets take another path if they differ. ``floor``: Gbit/s below which the cell is slow.
     ``rate``: the line rate in the record, 0 if there is none. ``both``: whether both directions were measured at once. ``long``: whether
-    the test had a duration, so that the pairs of a round share links.
+    the test had a duration, so that the pairs of a round share links. ``routers``: the addresses of those that its packets pass, if they were traced.
     """
 
     source: int
@@ -68,6 +68,7 @@ class Cell(NamedTuple):
     rate: float = 0.0
     both: bool = False
     long: bool = False
+    routers: tuple[str, ...] = ()
 
     @property
     def has_port(self) -> bool:

@@ -19,6 +19,8 @@ from ...module_utils._core.samples import GBIT, MICROSECONDS
 from ...module_utils._core.samples import worth as worth_of
 from ...module_utils._core.words import printable
 from ...module_utils._device.host import MAX_DEVICE_ID
+from ...module_utils._fabric.schedule import ip_text
+from ...module_utils._perf.route_trace import MOST_HOPS
 from .._history.pair_results import row_values, target_device
 from .measurement_table import BUSY_CODES, Cell, Kind, Npu, Row, Table
 from .planned_pairs import PlannedPairs
@@ -122,7 +124,7 @@ class _Reader:
         sides = {side: self._table.number(*npu) for side, npu in (("source", source), ("target", target))}
         accused = sides.get(failed_end) if isinstance(failed_end, str) else None
         self._table.cells.append(Cell(sides["source"], sides["target"], number, worth, code, message, accused, pair, path_options, floor, rate,
-                                      options.get("bidirectional") is True, _is_long(options)))
+                                      options.get("bidirectional") is True, _is_long(options), _routers(context)))
 
     def _add_rows(self, source: Npu, record: Mapping[str, Any]) -> None:
         hosts, device = _names(record["hosts"]), _device(target_device(record, source.device))
@@ -171,6 +173,15 @@ class _Reader:
 def _is_long(options: Mapping[str, Any]) -> bool:
     """Return True if the test ran for a given time. By default it moves a few megabytes, and rarely meets another one on a link."""
     return options.get("duration_s") is not None
+
+
+def _routers(context: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the addresses of the routers in a record."""
+    found = context.get("routers") or []
+    addresses = [ip_text(str(one)) for one in found[:MOST_HOPS]] if isinstance(found, list) else [None]
+    if None in addresses or len(addresses) < len(found):
+        raise InputError(f"its routers are not at most {MOST_HOPS} IP addresses")
+    return tuple(filter(None, addresses))
 
 
 def _proves_nothing(record: Mapping[str, Any]) -> bool:

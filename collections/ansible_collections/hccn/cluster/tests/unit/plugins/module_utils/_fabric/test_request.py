@@ -42,6 +42,8 @@ def test_the_context_of_a_record():
     about = {"product": "A2", "line_rate_gbit_s": 400.0}
     good = Outcome(1, [{"size_bytes": 1}], None, ("x",), 0.0, 1.0, 200.0)
     assert as_fields(pair, good, about)["context"] == {"product": "A2", "round": 2, "rail": 0, "line_rate_gbit_s": 200.0}
+    traced = Outcome(1, [{"size_bytes": 1}], None, ("x",), 0.0, 1.0, routers=["10.1.0.1"])
+    assert as_fields(pair, traced)["context"] == {"round": 2, "rail": 0, "routers": ["10.1.0.1"]}
     bad = Outcome(1, [], SideError(TARGET, HccnError("x", "y")), (), 0.0, 1.0)
     assert as_fields(pair, bad, about)["context"] == {"product": "A2", "round": 2, "rail": 0, "failed_end": "target"}
 

@@ -7,7 +7,7 @@ import pytest
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import HccnError, InputError, ParseError
 from ansible_collections.hccn.cluster.plugins.module_utils._core.process import Result
 from ansible_collections.hccn.cluster.plugins.module_utils._device.rdma_sysfs import Gid, RdmaPort
-from ansible_collections.hccn.cluster.plugins.module_utils._perf import perftest, perftest_report
+from ansible_collections.hccn.cluster.plugins.module_utils._perf import perftest, perftest_report, route_trace
 from ansible_collections.hccn.cluster.plugins.module_utils._perf.perftest import Perftest
 from ansible_collections.hccn.cluster.plugins.module_utils._perf.perftest_options import ALL_SIZES, Options
 from ansible_collections.hccn.cluster.plugins.module_utils._perf.perftest_report import RequestedTest
@@ -235,6 +235,16 @@ def test_source_port_is_the_flow_label_from_which_the_driver_computes_it():
     words = ("ib_write_bw", "-d", "mlx5_2", "-i", "1", "-x", "3", "-F", "-p", "18515", "-s", "4096", "--flow_label=848", "--report_gbits")
     assert (tool.server(0, "10.0.0.11"), tool.client(0, "10.0.0.12", 0)) == (words, (*words, "10.0.0.12"))
     assert tool.describe()["options"] == {"size_bytes": 4096, "source_port": 50000}
+
+
+def test_routers_are_those_of_the_source_port(monkeypatch):
+    asked = []
+    monkeypatch.setattr(route_trace, "routers", lambda *arguments: asked.append(arguments) or ["10.1.0.1"])
+    roce = {0: RdmaDevice(replace(END.port, link_layer="Ethernet"), 3), 1: RdmaDevice(replace(END.port, link_layer="InfiniBand"), None)}
+    tool = make_tool(Options(source_port=50000), "6.24", rdma_devices=roce)
+    assert [tool.routers(device, "10.0.0.1", "10.0.0.2") for device in roce] == [["10.1.0.1"], []], "packets of InfiniBand have no port"
+    assert make_tool(rdma_devices=roce).routers(0, "10.0.0.1", "10.0.0.2") == []
+    assert asked == [("10.0.0.1", "10.0.0.2", 50000)]
 
 
 def test_context_of_a_device():

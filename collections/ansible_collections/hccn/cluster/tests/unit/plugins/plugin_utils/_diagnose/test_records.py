@@ -123,6 +123,13 @@ def test_a_list_of_records_is_read_by_their_sources():
     assert {host: verdict for host, verdict in classes(found).items() if host in "abcd"} == dict.fromkeys("abcd", "good")
 
 
+@pytest.mark.parametrize("routers", ["10.0.0.1", [7], ["10.0.0.1", "<b>"], ["fe80::1%<b>"], ["10.0.0.1"] * 9, {"10.0.0.1": 1}])
+def test_routers_are_at_most_8_addresses(routers):
+    found = diagnose("abcd", answers(a={"context": {"routers": routers}}))
+    assert [problem.message for problem in found.problems] == ["the record 'r1/ab/forward/1' is dropped: its routers are not at most 8 IP addresses"]
+    assert diagnose("abcd", answers(a={"context": {"routers": ["10.0.0.1"] * 8}})).problems == []
+
+
 def test_an_error_reported_by_one_partner_does_not_fail_a_good_npu():
     """b is good with c; only a reports that b failed. It counts if two partners report it, or if b has no good pair."""
     reported = {"status": "failed", "samples": [], "error": {"code": "start_refused", "message": "no"}, "context": {"failed_end": "target"}}
