@@ -165,7 +165,7 @@ def test_ignored_sanity_checks_are_registered() -> None:
 
 def test_simulator_imports_nothing_of_the_product() -> None:
     files = [path for path in SIMULATOR.rglob("*") if path.is_file() and not path.name.startswith(("test_", "conftest"))]
-    programs = [path for path in files if path.suffix == ".py" or path.read_bytes().startswith(b"#!/usr/bin/env python3")]
+    programs = [path for path in files if path.suffix == ".py" or path.read_bytes().startswith(b"#!/usr/bin/env -S python3")]
     assert {"hccn_tool", "npu-smi"} <= {path.name for path in programs}
     assert [str(path.relative_to(SIMULATOR)) for path in programs if "ansible" in imports(path)] == []
 

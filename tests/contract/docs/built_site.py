@@ -106,14 +106,14 @@ def test_pages_fit_the_screen_in_light_and_dark(browser: chromium.Browser, langu
     found, texts = [], 0
     for path in pages(language):
         browser.show(path)
-        for width, dark in ((1400, False), (1400, True), (420, True), (420, False)):
+        for width, dark in ((1400, False), (420, True)):  # layout does not depend on colors, nor colors on the width
             browser.screen(width, 900, dark)
             result = browser.value(PROBLEMS)
             assert result["dark"] is dark
             texts += result["texts"]
             found += [f"{path.relative_to(SITE)}, {width} px, {'dark' if dark else 'light'}: {problem}" for problem in result["found"]]
     assert found == []
-    assert texts > 100_000
+    assert texts > 50_000
 
 
 def test_layout_problems_are_found(browser: chromium.Browser) -> None:

@@ -224,8 +224,8 @@ options:
         for each test.
       - V(perftest) accepts 49152 to 65535 from release 23.10 on. It sets the flow label from which the driver of the card computes the port.
       - V(iperf3) accepts 1024 to 65535. Parallel streams have the following ports.
-      - V(roce_test) refuses it. An NPU has one port for all its traffic, C(roce_port) of M(hccn.cluster.device_network), and C(hccn_tool) keeps it in
-        C(hccn.conf), so it is not changed for a measurement.
+      - V(roce_test) refuses it. A port of an NPU, C(roce_port) of M(hccn.cluster.device_network), applies to all its traffic, and C(hccn_tool) keeps it in
+        C(hccn.conf). One for a pair of addresses applies to the jobs between them, too. So neither is changed for a measurement.
     type: int
   parallel:
     description:
