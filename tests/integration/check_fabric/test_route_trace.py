@@ -35,8 +35,8 @@ def on_host_a(*argv: str | Path, code: int = 0) -> str:
     return done.stdout
 
 
-def traced(*wanted: tuple[str, str, int]) -> list[list[str]]:
-    """Return the routers from a to b for each source address, target and source port."""
+def traced(*wanted: tuple[str, str, int, str | None]) -> list[list[str]]:
+    """Return the routers from a to b for each source address, target, source port and interface of a."""
     found: list[list[str]] = json.loads(on_host_a(sys.executable, "-c", TRACE, json.dumps(wanted)))
     return found
 
@@ -47,11 +47,15 @@ def traced(*wanted: tuple[str, str, int]) -> list[list[str]]:
     ("10.9.0.1", "10.9.0.9", "10.9.11.2", "10.9.12.2"),  # the end of the path does not answer, like an RDMA card
 ])
 def test_router_is_that_of_the_source_port(source: str, target: str, even: str, odd: str) -> None:
-    assert traced((source, target, 50000), (source, target, 50001), (source, target, 50000)) == [[even], [odd], [even]]
+    assert traced(*((source, target, port, None) for port in (50000, 50001, 50000))) == [[even], [odd], [even]]
+
+
+def test_packets_leave_from_the_given_interface() -> None:
+    assert traced(*(("10.9.0.1", "10.9.0.8", 50001, interface) for interface in ("r2", "r1", "r3"))) == [["10.9.12.2"], ["10.9.11.2"], []]
 
 
 def test_nothing_is_found_without_a_route_or_the_source_address() -> None:
-    assert traced(("10.9.0.1", "192.0.2.1", 50000), ("192.0.2.9", "10.9.0.8", 50000)) == [[], []]
+    assert traced(("10.9.0.1", "192.0.2.1", 50000, None), ("192.0.2.9", "10.9.0.8", 50000, None)) == [[], []]
 
 
 def test_router_of_a_bad_link_is_named(tmp_path: Path) -> None:

@@ -106,10 +106,10 @@ class Perftest(HostServer):
 
     def routers(self, device: int, address: str, target: str) -> List[str]:
         """Return the routers that the packets of a test from ``device`` with this ``address`` pass; empty without a source port, and for InfiniBand."""
-        port = self._options.source_port
-        if port is None or self._rdma_devices[device].link_type != ETHERNET:
+        port, rdma_device = self._options.source_port, self._rdma_devices[device]
+        if port is None or rdma_device.link_type != ETHERNET:
             return []
-        return route_trace.routers(address, target, port)
+        return route_trace.routers(address, target, port, rdma_device.netdev)
 
     def failure(self, result: Result) -> Optional[HccnError]:
         """Return why a finished test failed, or None. Also for a server, whose report need not contain a table."""

@@ -34,6 +34,11 @@ class RdmaDevice:
     gid_index: Optional[int]
 
     @property
+    def netdev(self) -> Optional[str]:
+        """The network device of the GID, None if it is not known."""
+        return next((gid.netdev for gid in self.port.gids if gid.index == self.gid_index and gid.netdev), self.port.netdev)
+
+    @property
     def link_type(self) -> str:
         """The link layer as perftest names it."""
         return "Ethernet" if self.port.link_layer == ETHERNET else "IB"

@@ -244,7 +244,7 @@ def test_routers_are_those_of_the_source_port(monkeypatch):
     tool = make_tool(Options(source_port=50000), "6.24", rdma_devices=roce)
     assert [tool.routers(device, "10.0.0.1", "10.0.0.2") for device in roce] == [["10.1.0.1"], []], "packets of InfiniBand have no port"
     assert make_tool(rdma_devices=roce).routers(0, "10.0.0.1", "10.0.0.2") == []
-    assert asked == [("10.0.0.1", "10.0.0.2", 50000)]
+    assert asked == [("10.0.0.1", "10.0.0.2", 50000, END.port.netdev)]
 
 
 def test_context_of_a_device():
