@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -86,10 +87,12 @@ class Leftovers:
         self.started = {pid: kernel.start_time(pid) for pid in pids}
         self.namespaces = namespaces(pids) - namespaces([os.getpid()])
         assert self.namespaces
+        self.made = time.clock_gettime(time.CLOCK_BOOTTIME) * os.sysconf("SC_CLK_TCK")
 
     def left(self) -> list[str]:
         found = [f"process {pid}" for pid, started in self.started.items() if kernel.running(pid, started)]
-        found += sorted(self.namespaces & namespaces(list(kernel.processes())))
+        older = [pid for pid in kernel.processes() if (kernel.start_time(pid) or 0) <= self.made]  # later, the kernel may give a name to another namespace
+        found += sorted(self.namespaces & namespaces(older))
         found += [line for line in Path("/proc/self/mountinfo").read_text().splitlines() if str(self.folder) in line]
         found += [f"process {pid} {kernel.arguments(pid)}" for pid in kernel.processes() if any(str(self.folder) in word for word in kernel.arguments(pid))]
         return found + ([str(self.folder)] if self.folder.exists() else [])
