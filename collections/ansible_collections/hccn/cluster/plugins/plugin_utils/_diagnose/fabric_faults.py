@@ -170,12 +170,25 @@ class FabricFaults:
         return PATH, f"path {one}-{other}", BOTH, note
 
     def _only_when_bad(self, links: Sequence[Link]) -> str:
-        """Name the routers that each traced bad measurement of these cells passed, and no good one of any cell; nothing if none of either was traced."""
+        """Name few routers of which each traced bad measurement of these cells passed one, and no good one of any cell did; nothing if there are none.
+
+        They are several if measurements cross the component in both directions, or enter it by different links: a router answers with the address of the port
+        at which a packet arrives.
+        """
         is_bad = self._classification.is_bad
-        bad = [set(cell.routers) for link in links for cell in self._classification.cells(*link) if cell.routers and is_bad(cell)]
         good = {router for cell in self._table.cells if cell.routers and not is_bad(cell) for router in cell.routers}
-        found = set.intersection(*bad) - good if bad and good else ()
-        return f"each bad measurement that was traced passed {some(sorted(found))}, and no good one did" if found else ""
+        bad = [set(cell.routers) - good for link in dict.fromkeys(links) for cell in self._classification.cells(*link) if cell.routers and is_bad(cell)]
+        named: list[str] = []
+        left = bad if good else []
+        while left:
+            passed = Counter(router for one in left for router in sorted(one))
+            if not passed:
+                return ""
+            named.append(max(passed, key=passed.__getitem__))
+            left = [one for one in left if named[-1] not in one]
+        if not named or len(named) > max(1, len(bad) // 2):
+            return ""
+        return f"each bad measurement that was traced passed {'one of ' if named[1:] else ''}{some(sorted(named))}, and no good one did"
 
     # -- single pairs
 
