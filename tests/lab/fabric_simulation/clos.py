@@ -50,7 +50,8 @@ class Weakness:
 @dataclass
 class Clos:
     """A fabric with faults. ``weak``: bad links; ``leaf_pairs``: drop by pair of leaves, for faults that belong to no link. ``long``: whether tests last so
-    long that pairs of a round share links; ``pinned``: whether the tool keeps source ports. The rest is what records.py expects of a world."""
+    long that pairs of a round share links; ``source_port``: the one that the run sets, so that a pair takes the same path each time, and a pair with a port of
+    its own is traced. The rest is what records.py expects of a world."""
 
     shape: Shape
     seed: int = 0
@@ -59,7 +60,7 @@ class Clos:
     noise: str = GAUSS
     spread: float = 0.01
     long: bool = False
-    pinned: bool = False
+    source_port: int | None = None
     latency: bool = False
     line_rate: float | None = None
     claim: Claim | None = None
@@ -71,6 +72,7 @@ class Clos:
         self.hosts = [f"n{number:0{width}d}" for number in range(1, self.count + 1)]
         self._group = {host: place // self.shape.leaf_hosts for place, host in enumerate(self.hosts)}
         self._groups = -(-self.count // self.shape.leaf_hosts)
+        self._leaves = sorted({self.leaf(npu) for npu in self.npus()})
 
     def leaf(self, npu: Npu) -> str:
         """Return the leaf of an NPU."""
@@ -102,13 +104,28 @@ class Clos:
                      for entry in entries]
             paths = [self._path(source, target, entry.get("options") or {}) for entry, source, target in pairs]
             shares = self._fair_shares(paths) if self.long else [min(map(self._capacity, path)) for path in paths]
-            for (entry, source, target), share in zip(pairs, shares):
+            for (entry, source, target), path, share in zip(pairs, paths, shares):
                 pair = frozenset((self.leaf(source), self.leaf(target)))
                 value = self._noisy(min(share, 1 - self.leaf_pairs.get(pair, 0.0)))
                 if self.latency:
                     value *= LATENCIES[0] / LATENCIES[self._tier(source, target)]
-                done.append(Done(entry["id"], source, target, Outcome(OK, value), entry.get("options")))
+                traced = "source_port" in (entry.get("options") or {})
+                done.append(Done(entry["id"], source, target, Outcome(OK, value), entry.get("options"), self._routers(path) if traced else ()))
         return done
+
+    def routers(self, resource: Resource) -> list[str]:
+        """Return the addresses with which routers answer packets that arrive by a link, which may have None for any."""
+        found = []
+        for place, leaf in enumerate(self._leaves):
+            for spine in range(self.shape.uplinks):
+                if resource[0] in ("up", "down") and resource[1] in (None, leaf) and resource[2] in (None, spine):
+                    found.append(f"172.{16 + (resource[0] == 'down')}.{place}.{spine}")
+        return found
+
+    def _routers(self, path: Sequence[Resource]) -> list[str]:
+        """Return the routers of a path: its first leaf, and the ends of the links between leaves."""
+        first = f"172.18.{self._leaves.index(self.leaf(path[0][1]))}.0"
+        return [first, *(router for resource in path for router in self.routers(resource))]
 
     def _tier(self, source: Npu, target: Npu) -> int:
         return 0 if self.leaf(source) == self.leaf(target) else 1 if self.pod(source) == self.pod(target) else 2
@@ -118,8 +135,8 @@ class Clos:
         one, other = self.leaf(source), self.leaf(target)
         if one == other:
             return path
-        port = options.get("source_port")
-        chosen = random.Random(f"{self.seed} {source} {target} {port}") if self.pinned and port is not None else self._random  # noqa: S311
+        port = options.get("source_port", self.source_port)
+        chosen = self._random if port is None else random.Random(f"{self.seed} {source} {target} {port}")  # noqa: S311
         spine = int(chosen.random() * self.shape.uplinks)
         if self.pod(source) == self.pod(target):
             return [*path, ("up", one, spine, self.pod(source)), ("down", other, spine, self.pod(target))]

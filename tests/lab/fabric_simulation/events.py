@@ -37,13 +37,14 @@ Pair = tuple[str, tuple[Npu, Npu]]
 
 @dataclass(frozen=True)
 class Done:
-    """One pair of a run. ``outcome`` is None if it was left out. ``options``: of this pair only."""
+    """One pair of a run. ``outcome`` is None if it was left out. ``options``: of this pair only; ``routers``: on its path, if it was traced."""
 
     name: str
     source: Npu
     target: Npu
     outcome: Outcome | None
     options: Mapping[str, Any] | None = None
+    routers: Sequence[str] = ()
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import random
+import re
 import sys
 import time
 from collections import Counter
@@ -126,7 +127,8 @@ CLASSES: Mapping[str, Callable[[Faults], Any]] = {
 
 
 class Result(NamedTuple):
-    """The result of one run. ``sure``: for each name, how sure the diagnosis is and whether it is right."""
+    """The result of one run. ``sure``: for each name, how sure the diagnosis is and whether it is right; ``routers``: for each router that a message names,
+    whether it is at the end of a bad link."""
 
     exact: bool
     innocents: int
@@ -135,6 +137,7 @@ class Result(NamedTuple):
     rounds: int
     named: Sequence[str]
     wanted: Sequence[str]
+    routers: Sequence[bool]
 
 
 def check(fabric: Clos, plan: str, seed: int) -> tuple[Diagnosis, int]:
@@ -161,6 +164,7 @@ def trial(shape: Shape, plan: str, seed: int, faults: str = "", **profile: Any) 
         CLASSES[faults](made)
     truth = made.truth
     fabric.weak, fabric.leaf_pairs = truth.weak, truth.leaf_pairs
+    bad = {router for weakness in truth.weak for router in fabric.routers(weakness.where)}
     found, rounds = check(fabric, plan, seed)
     named = [f"{component['kind']} {component['name']}" for component in found.components]
     blamed = {verdict.host for verdict in found.verdicts if verdict.verdict in ("slow", "failed")}
@@ -168,7 +172,14 @@ def trial(shape: Shape, plan: str, seed: int, faults: str = "", **profile: Any) 
     complete = all(any(name in names for name in named) for names in truth.accepted)
     sure = [(str(component.get("certainty", "certain" if component["certain"] else "possible")), good) for component, good in zip(found.components, right)]
     return Result(complete and all(right) and blamed == truth.bad_hosts, len(blamed - truth.bad_hosts), bool(named or blamed), sure, rounds, named,
-                  [min(names) for names in truth.accepted])
+                  [min(names) for names in truth.accepted],
+                  [not bad.isdisjoint(group) for component in found.components for group in _routers(component["message"])])
+
+
+def _routers(message: str) -> list[list[str]]:
+    """Return the routers that a message names, those together that are on the same paths."""
+    passed = re.search(r"each bad measurement that was traced passed (?:one of )?(.+), and no good one did", message)
+    return [group.split(" and ") for group in re.sub(r" and \d+ more$", "", passed[1]).split(", ")] if passed else []
 
 
 def lines(options: argparse.Namespace) -> Iterator[str]:
@@ -178,13 +189,16 @@ def lines(options: argparse.Namespace) -> Iterator[str]:
         for name in [*(() if options.healthy_only else options.classes), *(PROFILES if options.healthy or options.healthy_only else ())]:
             for plan in options.plans:
                 healthy, start = name in PROFILES, time.process_time()
-                found = [trial(SHAPES[hosts, wiring], plan, options.seed + run, "" if healthy else name, **(dict(PROFILES[name]) if healthy else {}))
-                         for run in range(options.runs)]
+                profile = {**(PROFILES[name] if healthy else {}), **({"source_port": options.source_port} if options.source_port else {})}
+                found = [trial(SHAPES[hosts, wiring], plan, options.seed + run, "" if healthy else name, **profile) for run in range(options.runs)]
                 sure.update(one for result in found for one in result.sure)
                 exact, innocents = (sum(getattr(result, key) for result in found) for key in ("exact", "innocents"))
                 figures = f"exact {100 * exact / len(found):.0f} %" if not healthy else (
                     f"alarms {100 * sum(result.alarm for result in found) / len(found):.1f} %, "
                     f"blaming {100 * sum(result.innocents > 0 for result in found) / len(found):.1f} %")
+                routers = [right for result in found for right in result.routers]
+                if options.source_port:
+                    figures += f", a router in {sum(bool(result.routers) for result in found)} runs, {sum(routers)} of {len(routers)} right"
                 yield (f"{hosts:3d} {wiring:5s} {name:16s} {plan:6s} {figures}, innocents {innocents / len(found):.2f}, "
                        f"rounds <= {max(result.rounds for result in found)}, {(time.process_time() - start) / len(found):.2f} s")
                 if options.verbose:
@@ -206,6 +220,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--classes", nargs="+", default=list(CLASSES), choices=list(CLASSES))
     parser.add_argument("--healthy", action="store_true", help="healthy fabrics with ten noise profiles as well")
     parser.add_argument("--healthy-only", action="store_true", help="these only")
+    parser.add_argument("--source-port", type=int, help="a source port that the run sets, so that paths stay and are traced")
     parser.add_argument("--verbose", action="store_true", help="show the runs that are not exact")
     for line in lines(parser.parse_args(arguments)):
         print(line, flush=True)

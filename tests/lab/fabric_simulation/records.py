@@ -54,7 +54,7 @@ def _measurements(world: World | Clos, done: Sequence[Done], silent: set[str]) -
 def _record(world: World | Clos, done: Done, silent: set[str]) -> dict[str, Any]:
     found: dict[str, Any] = {
         "id": f"{RUN}/{done.name}/forward/1", "kind": "rdma", "status": "ok", **WHAT, "source": done.source._asdict(), "target": done.target._asdict(),
-        **_context(world), "samples": [], **_options(world, done)}
+        **_context(world, done), "samples": [], **_options(world, done)}
     if done.outcome is not None and done.outcome.state == OK:
         claimed = world.claim.factor if world.claim and world.claim.host == done.source.host else 1.0
         if world.latency:
@@ -95,9 +95,12 @@ def _row(world: World | Clos, source: Npu, worths: Sequence[float | None]) -> di
 
 
 def _options(world: World | Clos, done: Done | None = None) -> dict[str, Any]:
-    found = {**({"duration_s": 5} if getattr(world, "long", False) else {}), **((done.options if done else None) or {})}
+    port = getattr(world, "source_port", None)
+    found = {**({"duration_s": 5} if getattr(world, "long", False) else {}), **({} if port is None else {"source_port": port}),
+             **((done.options if done else None) or {})}
     return {"options": found} if found else {}
 
 
-def _context(world: World | Clos) -> dict[str, Any]:
-    return {} if world.line_rate is None else {"context": {"line_rate_gbit_s": world.line_rate}}
+def _context(world: World | Clos, done: Done | None = None) -> dict[str, Any]:
+    found = {**({} if world.line_rate is None else {"line_rate_gbit_s": world.line_rate}), **({"routers": done.routers} if done and done.routers else {})}
+    return {"context": found} if found else {}

@@ -35,3 +35,11 @@ def test_no_host_is_blamed_for_noise(profile):
 
 def test_the_confirmation_run_is_bounded():
     assert all(trial(SHAPES[16, RAILS], "quick", seed, "uplink + uplink").rounds <= 8 for seed in range(6))
+
+
+@pytest.mark.parametrize("wiring", [RAILS, TOR])
+@pytest.mark.parametrize("faults", ["uplink", "spine"])
+def test_a_pinned_path_shows_which_link_is_bad(faults, wiring):
+    """The routers at the ends of the bad link answered, and no other one is named."""
+    found = [trial(SHAPES[16, wiring], "leaves", seed, faults, source_port=50000) for seed in range(3)]
+    assert [(one.exact, one.innocents, bool(one.routers), all(one.routers)) for one in found] == [(True, 0, True, True)] * 3

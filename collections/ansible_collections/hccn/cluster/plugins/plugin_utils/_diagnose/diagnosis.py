@@ -43,6 +43,9 @@ FEW_CROSSING = 8
 CROSSING = (LEAF, UPLINK, PATH, SPINE, PAIR)
 """Kinds of components of which more measurements between leaves show which one is bad."""
 
+OF_SEVERAL_LINKS = (UPLINK, PATH, SPINE)
+"""Kinds of components of which one of several links may be bad. A pinned path shows which one."""
+
 LONGEST_MESSAGE = 8000
 """Characters of a verdict. It may join a sentence for each of 16 NPUs."""
 
@@ -145,7 +148,7 @@ def diagnose(hosts: Sequence[str], results: Results, floor_gbit_s: float | None 
         contested=[host for host in sorted(odd_reporters) if is_contested(table, host)],
         single_partner=_with_single_partner(classification, attribution.components),
         unproven=[table.npus[npu] for npu in sorted(attribution.unproven)],
-        open_leaves=sorted({str(table.leaves[npu]) for component in attribution.components if component.kind in CROSSING and not component.certain
+        open_leaves=sorted({str(table.leaves[npu]) for component in attribution.open if component.kind in CROSSING
                             for npu in component.npus if table.leaves[npu] is not None and (
                                 component.kind != PAIR or classification.slow.total(npu) <= FEW_CROSSING)}),
         proven=[table.npus[npu] for npu in sorted(attribution.proven)],
@@ -172,7 +175,8 @@ class _Attribution:
 
     ``excused``: NPUs whose bad cells are attributed to a leaf, a path or other pairs that shared a link. ``slow_once``: pairs that were slow once
     and are attributed to nothing. ``within_noise``: pairs that may be slow by noise, of a run with too few values to know it.
-    ``unproven``: NPUs that are slow in few measurements of a run with unknown noise. ``proven``: NPUs that are good.
+    ``unproven``: NPUs that are slow in few measurements of a run with unknown noise. ``proven``: NPUs that are good. ``traceable``: whether the run set source
+    ports, so that a confirmation run shows which link of a component is bad.
     """
 
     components: list[Component]
@@ -181,11 +185,17 @@ class _Attribution:
     within_noise: list[Link]
     unproven: set[int]
     proven: set[int]
+    traceable: bool
+
+    @property
+    def open(self) -> list[Component]:
+        """The components of which more measurements show whether they are bad, or which of their links is."""
+        return [component for component in self.components if not component.certain or (self.traceable and component.kind in OF_SEVERAL_LINKS)]
 
     @property
     def uncertain(self) -> list[Link]:
         """The bad cells that are measured again."""
-        components = [component for component in self.components if not component.certain or not self.unproven.isdisjoint(component.npus)]
+        components = [component for component in self.components if component in self.open or not self.unproven.isdisjoint(component.npus)]
         return [link for component in components for link in component.links] + self.within_noise
 
 
@@ -214,7 +224,7 @@ def _attribute(classification: Classification, silent: Sequence[str]) -> _Attrib
     components.sort(key=lambda component: (component.kind in ON_HOST, CERTAINTIES.index(component.certainty)))
     open_npus = excused | {npu for npu in classification.shared if npu not in proven}
     return _Attribution(components, sorted(open_npus - blamed), slow_once, [link for component in within_noise for link in component.links], unproven,
-                        proven - blamed)
+                        proven - blamed, classification.table.has_ports)
 
 
 def _unproven(classification: Classification, components: Sequence[Component], slow_once: Sequence[Link]) -> set[int]:

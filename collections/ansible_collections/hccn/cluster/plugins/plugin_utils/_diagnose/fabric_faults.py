@@ -177,18 +177,21 @@ class FabricFaults:
         """
         is_bad = self._classification.is_bad
         good = {router for cell in self._table.cells if cell.routers and not is_bad(cell) for router in cell.routers}
-        bad = [set(cell.routers) - good for link in dict.fromkeys(links) for cell in self._classification.cells(*link) if cell.routers and is_bad(cell)]
+        bad = [cell for link in dict.fromkeys(links) for cell in self._classification.cells(*link) if cell.routers and is_bad(cell)]
+        passed: dict[str, set[int]] = {}
+        for number, cell in enumerate(bad if good else ()):
+            for router in sorted(set(cell.routers) - good):
+                passed.setdefault(router, set()).add(number)
         named: list[str] = []
-        left = bad if good else []
-        while left:
-            passed = Counter(router for one in left for router in sorted(one))
-            if not passed:
-                return ""
-            named.append(max(passed, key=passed.__getitem__))
-            left = [one for one in left if named[-1] not in one]
-        if not named or len(named) > max(1, len(bad) // 2):
+        left = set(range(len(bad)))
+        while left and passed:
+            most = max(passed.values(), key=lambda numbers: len(numbers & left))
+            named.append(" and ".join(router for router, numbers in passed.items() if numbers == most))
+            passed = {router: numbers for router, numbers in passed.items() if numbers != most and numbers & left - most}
+            left -= most
+        if left or not named or len(named) > max(1, len(bad) // 2):
             return ""
-        return f"each bad measurement that was traced passed {'one of ' if named[1:] else ''}{some(sorted(named))}, and no good one did"
+        return f"each bad measurement that was traced passed {'one of ' if named[1:] else ''}{some(named, 4)}, and no good one did"
 
     # -- single pairs
 

@@ -92,7 +92,7 @@ class Row(NamedTuple):
 class Table:
     """NPUs by number, each with its rail and leaf, and the measurements between them.
 
-    ``of_host``: the NPUs of each host. ``problems``: the records that were dropped.
+    ``of_host``: the NPUs of each host. ``problems``: the records that were dropped. ``has_ports``: whether the run set source ports.
     """
 
     def __init__(self, topology: Mapping[str, Any] | None = None) -> None:
@@ -104,6 +104,7 @@ class Table:
         self.cells: list[Cell] = []
         self.rows: list[Row] = []
         self.problems: list[Problem] = []
+        self.has_ports = False
         self._topology = topology or {}
         self._numbers: dict[Npu, int] = {}
         self._kinds: dict[Kind, int] = {}

@@ -103,6 +103,7 @@ class _Reader:
             raise InputError(f"its source is {printable(source.host, 40)}, but a host may report only what it measured itself")
         (self._add_cell if record["kind"] == "rdma" else self._add_rows)(source, record)
         self._seen.add((host, name))
+        self._table.has_ports |= (record.get("options") or {}).get("source_port") is not None
 
     def _add_cell(self, source: Npu, record: Mapping[str, Any]) -> None:
         target = _npu(record["target"])
