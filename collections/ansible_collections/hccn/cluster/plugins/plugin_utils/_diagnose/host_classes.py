@@ -126,12 +126,16 @@ class HostClassifier:
         around = sorted({component.name for component in self._in_fabric.get(host, ())})
         where = ", ".join(["the partner", *around[:3]])
         text += f"; bad pairs attributed to {where}: {others}" if others else ""
-        return text + (f"; slightly low, which proves no fault: {unexplained}" if unexplained else "")
+        text += f"; slightly low, which proves no fault: {unexplained}" if unexplained else ""
+        clock = self._classification.table.without_clock[host]
+        return text + (f"; without a result, since the host was too busy to measure its clock: {clock}" if clock else "")
 
     def _why_not_measured(self, host: str) -> str:
         around = sorted({component.name for component in self._in_fabric.get(host, ())})
         if around:
             return f"its pairs are bad because of {', '.join(around[:3])}"
+        if self._classification.table.without_clock[host]:
+            return "the host was too busy for perftest to measure its clock: run the test again on idle cores"
         if host in self._missed:
             return f"the run did not start, or was ended, on its partners: {some(sorted(self._missed[host]))}"
         return "its pairs failed because of their partners" if host in self._classification.table.of_host else "no pair contains this host"

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import compress
 from typing import Any, NamedTuple
@@ -18,6 +19,9 @@ _perf/roce_test_tool.py."""
 
 INFERRED_CODES = frozenset({"peer_unreachable", "peer_lost", "peer_silent", "no_record"})
 """Errors that one side of a pair reports about the other, and may have caused itself. planned_pairs.py makes the last one."""
+
+CLOCK_CODE = "clock_not_measured"
+"""Error of perftest on a host that is too busy to measure its clock; see module_utils/_perf/perftest_text.py. It says nothing about an NPU or a path."""
 
 TIMEOUT_CODES = frozenset({"perftest_timeout", "roce_test_timeout", "iperf3_timeout"})
 """Errors of a test that ran until its deadline."""
@@ -93,6 +97,7 @@ class Table:
     """NPUs by number, each with its rail and leaf, and the measurements between them.
 
     ``of_host``: the NPUs of each host. ``problems``: the records that were dropped. ``has_ports``: whether the run set source ports.
+    ``without_clock``: by host, the measurements that failed with CLOCK_CODE.
     """
 
     def __init__(self, topology: Mapping[str, Any] | None = None) -> None:
@@ -105,6 +110,7 @@ class Table:
         self.rows: list[Row] = []
         self.problems: list[Problem] = []
         self.has_ports = False
+        self.without_clock: Counter[str] = Counter()
         self._topology = topology or {}
         self._numbers: dict[Npu, int] = {}
         self._kinds: dict[Kind, int] = {}

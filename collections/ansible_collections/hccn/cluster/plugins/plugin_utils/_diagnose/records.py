@@ -22,7 +22,7 @@ from ...module_utils._device.host import MAX_DEVICE_ID
 from ...module_utils._fabric.schedule import ip_text
 from ...module_utils._perf.route_trace import MOST_HOPS
 from .._history.pair_results import row_values, target_device
-from .measurement_table import BUSY_CODES, Cell, Kind, Npu, Row, Table
+from .measurement_table import BUSY_CODES, CLOCK_CODE, Cell, Kind, Npu, Row, Table
 from .planned_pairs import PlannedPairs
 
 LINE_RATE_SIZE = 65536
@@ -112,6 +112,11 @@ class _Reader:
         if not self._planned.has(pair, source, target):
             raise InputError(f"the plan does not contain the pair {pair} of {source} and {target.host} NPU {target.device}")
         error, context, options = (record.get(key) or {} for key in ("error", "context", "options"))
+        failed_end = context.get("failed_end")
+        sides = {side: self._table.number(*npu) for side, npu in (("source", source), ("target", target))}
+        if error.get("code") == CLOCK_CODE:
+            self._table.without_clock[(target if failed_end == "target" else source).host] += 1
+            return
         found = worth_of(record.get("samples") or ())
         worth, unit, size = (_worth(found.value, found.unit), found.unit, found.size) if found else (None, "", None)
         code = printable(error.get("code", ""), LONGEST_CODE)
@@ -120,9 +125,8 @@ class _Reader:
         kind = Kind(record.get("operation"), record.get("measure"), size if worth else None, unit)
         path_options = (printable(options.get("source_port"), LONGEST_CODE), printable(options.get("qps"), LONGEST_CODE))
         rate, floor = _line_rate(context), self._floor(context, unit, size)
-        message, failed_end = printable(error.get("message", "no sample in the record"), LONGEST_MESSAGE), context.get("failed_end")
+        message = printable(error.get("message", "no sample in the record"), LONGEST_MESSAGE)
         number = self._table.number_of_kind(kind)
-        sides = {side: self._table.number(*npu) for side, npu in (("source", source), ("target", target))}
         accused = sides.get(failed_end) if isinstance(failed_end, str) else None
         self._table.cells.append(Cell(sides["source"], sides["target"], number, worth, code, message, accused, pair, path_options, floor, rate,
                                       options.get("bidirectional") is True, _is_long(options), _routers(context)))
@@ -146,6 +150,9 @@ class _Reader:
             self._table.rows.append(Row(number, self._table.number_of_kind(kind), targets, worths, floor, rate, options.get("bidirectional") is True,
                                         _is_long(options)))
         for code, names in failures:
+            if code == CLOCK_CODE:
+                self._table.without_clock[source.host] += len(names)
+                continue
             self._table.cells += [Cell(number, self._table.number(name, device), self._table.number_of_kind(failed_kind), None, code,
                                        "see the journal of the source", None, "", ("", ""), 0.0) for name in names]
 

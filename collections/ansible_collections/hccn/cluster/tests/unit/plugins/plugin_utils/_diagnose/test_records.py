@@ -123,6 +123,21 @@ def test_a_list_of_records_is_read_by_their_sources():
     assert {host: verdict for host, verdict in classes(found).items() if host in "abcd"} == dict.fromkeys("abcd", "good")
 
 
+def test_a_host_that_cannot_measure_its_clock_is_not_bad():
+    busy = {"status": "failed", "samples": [], "error": {"code": "clock_not_measured", "message": "the host was too busy"}, "context": {"failed_end": "source"}}
+    found = diagnose("abcd", answers(a=busy))
+    assert classes(found) == dict.fromkeys("abcd", "good")
+    assert found.verdicts[0].message == (
+        "1 good pair with 1 other host, 195 to 195 Gbit/s; without a result, since the host was too busy to measure its clock: 1")
+    alone = diagnose("ab", {"a": {"state": "finished", "measurements": [{**RECORD, **busy}]}, "b": None})
+    assert [(verdict.verdict, verdict.message) for verdict in alone.verdicts] == [
+        ("not_measured", "the host was too busy for perftest to measure its clock: run the test again on idle cores"),
+        ("not_measured", "its pairs failed because of their partners")]
+    row = {**RECORD, "id": "r1/a/0/matrix", "kind": "matrix", "hosts": ["b", "c"], "failed": {"clock_not_measured": [1]},
+           "samples": [{"size_bytes": 65536, "bandwidth_gbit_s": [195.0, None]}]}
+    assert (classes(diagnose("abc", {"a": {"state": "finished", "measurements": [row]}}))) == {"a": "good", "b": "good", "c": "not_measured"}
+
+
 @pytest.mark.parametrize("routers", ["10.0.0.1", [7], ["10.0.0.1", "<b>"], ["fe80::1%<b>"], ["10.0.0.1"] * 9, {"10.0.0.1": 1}])
 def test_routers_are_at_most_8_addresses(routers):
     found = diagnose("abcd", answers(a={"context": {"routers": routers}}))
