@@ -1,5 +1,5 @@
 # Two hosts with two routers between them, in network namespaces that end with this shell: a (this one), r1, r2 and b. "$@" is run on a.
-# Packets from odd source ports of 50001 to 50031 pass r2, all others r1, in both directions. b drops packets to 10.9.0.9.
+# Packets between 10.9.0.1 or fd09::1 of a and b from odd source ports of 50001 to 50031 pass r2, all others r1. b drops packets to 10.9.0.9.
 mount -t tmpfs tmpfs /run
 set_up() { # of the current namespace: routes packets, answers each of them, and does not wait a second before it uses an address
     cd /proc/sys/net
@@ -13,14 +13,14 @@ address() { # address NAMESPACE DEVICE ADDRESS ...
     ip -n "$1" link set dev "$2" up
     for address in "${@:3}"; do case $address in *:*) ip -n "$1" addr add "$address" dev "$2" nodad ;; *) ip -n "$1" addr add "$address" dev "$2" ;; esac; done
 }
-routes() { # routes NAMESPACE NUMBER TARGET4 TARGET6: from a host by the routers' addresses in the networks NUMBER1 and NUMBER2
-    ip -n "$1" route add "$3" via "10.9.${2}1.2"
-    ip -n "$1" route add "$4" via "fd09:${2}1::2"
-    ip -n "$1" route add "$3" via "10.9.${2}2.2" table 2
-    ip -n "$1" route add "$4" via "fd09:${2}2::2" table 2
+routes() { # routes NAMESPACE NUMBER TARGET4 SOURCE4 TARGET6 SOURCE6 SIDE: from a host by the routers' addresses in the networks NUMBER1 and NUMBER2
+    ip -n "$1" route add "$3" via "10.9.${2}1.2" src "$4"
+    ip -n "$1" route add "$5" via "fd09:${2}1::2" src "$6"
+    ip -n "$1" route add "$3" via "10.9.${2}2.2" src "$4" table 2
+    ip -n "$1" route add "$5" via "fd09:${2}2::2" src "$6" table 2
     for port in $(seq 50001 2 50031); do
-        ip -n "$1" rule add ipproto udp sport "$port" table 2
-        ip -n "$1" -6 rule add ipproto udp sport "$port" table 2
+        ip -n "$1" rule add "$7" 10.9.0.1 ipproto udp sport "$port" table 2
+        ip -n "$1" -6 rule add "$7" fd09::1 ipproto udp sport "$port" table 2
     done
 }
 ip netns attach a $$
@@ -43,7 +43,7 @@ for router in 1 2; do
 done
 address a lo 10.9.0.1/32 10.9.0.3/32 fd09::1/128
 address b lo 10.9.0.8/32 fd09::8/128
-routes a 1 10.9.0.8/29 fd09::8/125
-routes b 2 10.9.0.0/29 fd09::/125
+routes a 1 10.9.0.8/29 10.9.0.1 fd09::8/125 fd09::1 from
+routes b 2 10.9.0.0/29 10.9.0.8 fd09::/125 fd09::8 to
 ip -n b route add blackhole 10.9.0.9
 "$@"

@@ -59,7 +59,7 @@ def test_nothing_is_found_without_a_route_or_the_source_address() -> None:
 
 
 def test_router_of_a_bad_link_is_named(tmp_path: Path) -> None:
-    """n1 and n3 are on a, n2 on b. Between n1 and n2, the stand-in for perftest is slow with odd source ports."""
+    """n1 and n3 are on a, n2 on b. Between n1 and n2, the stand-in for perftest is slow with odd source ports, whose packets pass r2."""
     addresses = {"n1": "10.9.0.1", "n2": "10.9.0.8", "n3": "10.9.0.3"}
     python = tmp_path / "python_on_b"
     python.write_text(f'#!/bin/sh\nexec ip netns exec b {sys.executable} "$@"\n')
@@ -70,12 +70,12 @@ def test_router_of_a_bad_link_is_named(tmp_path: Path) -> None:
         (tmp_path / host / "perftest_newer").touch()
         (tmp_path / host / "perftest_slow_paths").write_text(slow[host])
     hosts = {host: {"root": str(tmp_path / host), "check_fabric_addresses": [address], "check_fabric_control_address": address,
-                    "check_fabric_state_dir": str(tmp_path / host / "runs"), "check_fabric_control_port": 18514 + place,
+                    "check_fabric_state_dir": str(tmp_path / host / "runs"), "check_fabric_control_port": 18500 + place,
                     **({"ansible_python_interpreter": str(python)} if host == "n2" else {})} for place, (host, address) in enumerate(addresses.items())}
     common = {"ansible_connection": "local", "programs": str(programs(tmp_path)), "check_fabric_tool": "perftest", "check_fabric_plan": "full",
               "check_fabric_rdma_device": "mlx5_0", "check_fabric_source_port": 50001, "hccn_fail_on": "slow"}
     (tmp_path / "hosts.json").write_text(json.dumps({"npu": {"hosts": hosts, "vars": common}}))
     (tmp_path / "play.yml").write_text(PLAYBOOK)
     output = unfolded(on_host_a(ANSIBLE_PLAYBOOK, "-i", tmp_path / "hosts.json", tmp_path / "play.yml", code=2))
-    assert ("bad again as before: one of several links of the path is bad, not the host; each bad measurement that was traced passed 10.9.12.2, "
+    assert ("bad again as before: one of several links of the path is bad, not the host; each bad measurement that was traced passed 10.9.22.2, "
             "and no good one did") in output
