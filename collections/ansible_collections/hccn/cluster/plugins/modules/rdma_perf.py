@@ -78,8 +78,9 @@ options:
         omitted. The output of P(hccn.cluster.packed_plan#filter), which has a tenth of the size, is also accepted.
       - Required for O(state=present).
       - A pair in C(rounds) may have its own C(options), C(qps) or, except for V(roce_test), C(source_port), to measure a bad pair again on another path
-        through the fabric. With V(perftest) over RoCE, the path of a pair with its own C(source_port) is traced after its test: one UDP packet for each router,
-        with that source port and the destination port 4791.
+        through the fabric.
+      - With V(perftest) over RoCE, the path of a pair with its own C(source_port) is traced after its test. For each router, one UDP packet is sent with that
+        source port and the destination port 4791.
     type: dict
   host:
     description:
