@@ -33,6 +33,10 @@ MOST_BY_NOISE, MOST_BY_NOISE_OF_FEW = 0.5, 0.2
 """Share of the normal value below which noise of unknown size does not bring all measurements of an NPU or a pair; and if fewer than LEAST_AGREEING values
 are near the normal one."""
 
+SPREADS_OF_FEW = 12.0
+"""Distance from the normal value, in spreads, that noise may bring if fewer than LEAST_AGREEING values are near it. What slows a host down for the time of a
+run changes all its values."""
+
 MOST_OF_TAIL = 20_000
 """Values from which the tail is estimated. Of more, every n-th is used."""
 
@@ -152,17 +156,28 @@ class Classification:
     def is_noise_unknown(self) -> bool:
         """Whether there are too few values to know how much they vary: they do vary, or hardly any is near the normal one."""
         found = self.normals.get(self.usual) if self.usual else None
-        return found is not None and found.count < FEW and (found.spread > 2 * LEAST_SPREAD or found.count < LEAST_AGREEING)
+        return found is not None and found.count < FEW and (found.spread > 2 * LEAST_SPREAD or found.agreeing < LEAST_AGREEING)
 
     def may_be_noise(self, link: Link) -> bool:
         """Return True if noise of unknown size explains a slow cell, even if it was slow each time."""
-        enough = self.usual is not None and self.normals[self.usual].count >= LEAST_AGREEING
+        enough = self.usual is not None and self.normals[self.usual].agreeing >= LEAST_AGREEING
         return (self.share(*link) or 0.0) > (MOST_BY_NOISE if enough else MOST_BY_NOISE_OF_FEW)
 
     @property
     def is_noise_of_pairs_unknown(self) -> bool:
         """Whether there are too few values even for a pair, of which it is enough that one of many varies more than the others."""
         return self.is_noise_unknown and self.usual is not None and self.normals[self.usual].count < FEW_FOR_PAIRS
+
+    def is_within_noise(self, link: Link) -> bool:
+        """Return True if noise of unknown size explains a slow cell so well that its NPU is not named: few values are near the normal one, and neither they nor
+        repeated ones show that the noise is much smaller."""
+        found = self.normals.get(self.usual) if self.usual else None
+        share = self.share(*link) or 0.0
+        if found is None or not self.is_noise_unknown or found.agreeing >= LEAST_AGREEING or share <= MOST_BY_NOISE:
+            return False
+        if any(cell.floor > found.reference for cell in self.cells(*link)):
+            return False
+        return found.count < LEAST_REPEATS or -log(share) < SPREADS_OF_FEW * found.spread
 
     def _with_noise(self, stratum: Stratum, found: Normal) -> Normal:
         """Return a normal value with the tail of low values between NPUs that reach it elsewhere; of few values, with the spread of repeated ones, and without

@@ -80,7 +80,7 @@ def _slow_once(classification: Classification, links: Sequence[Link]) -> list[st
 def _within_noise(classification: Classification, links: Sequence[Link]) -> list[str]:
     if not links:
         return []
-    return [f"{_pairs_were(links)} slow, but too few values are near the normal one to know how much they vary, so no path is blamed: "
+    return [f"{_pairs_were(links)} slow, but too few values are near the normal one to know how much they vary, so nothing is blamed: "
             f"{_shown(classification, links)}"]
 
 

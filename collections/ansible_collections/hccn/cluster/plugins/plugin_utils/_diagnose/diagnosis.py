@@ -248,9 +248,11 @@ def _without_pairs_of_slow_npus(components: Sequence[Component]) -> list[Compone
 
 
 def _is_within_noise(classification: Classification, component: Component) -> bool:
-    """Return True for a slow pair that noise of unknown size explains, even if the pair was slow each time."""
-    return classification.is_noise_of_pairs_unknown and component.kind == PAIR and component.state == SLOW and all(
-        map(classification.may_be_noise, component.links))
+    """Return True for a slow pair, NPU or host that noise of unknown size explains, even if it was slow each time."""
+    if component.state != SLOW or component.kind not in (NPU, NODE, PAIR):
+        return False
+    is_pair = component.kind == PAIR and classification.is_noise_of_pairs_unknown
+    return all(map(classification.may_be_noise if is_pair else classification.is_within_noise, component.links))
 
 
 def _most_of_the_fabric(classification: Classification, stratum: Stratum, fast: FastPairs) -> Component:

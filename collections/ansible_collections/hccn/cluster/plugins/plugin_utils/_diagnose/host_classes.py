@@ -117,7 +117,8 @@ class HostClassifier:
     def _unexplained(self, npus: Sequence[int]) -> int:
         """Return the number of slow cells that may be noise and that no component explains."""
         slow = self._classification.slow
-        return sum(link in slow.uncertain and not self._blamed.intersection(link) for npu in npus for link in slow.links(npu))
+        return sum((link in slow.uncertain or self._classification.is_within_noise(link)) and not self._blamed.intersection(link)
+                   for npu in npus for link in slow.links(npu))
 
     def _good_message(self, npus: Sequence[int], good: int, others: int, unexplained: int, host: str) -> str:
         """Return the sentence of a good host, with what its bad pairs are attributed to."""

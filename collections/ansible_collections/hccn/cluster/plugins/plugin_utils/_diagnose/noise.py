@@ -51,12 +51,14 @@ _MAD = 1.4826
 @dataclass(frozen=True)
 class Normal:
     """A normal value: ``reference`` in the unit of the values, the standard deviation ``spread`` of the logarithm of one value, and the ``count`` of values
-    used. ``tail``: scale of the exponential tail of the logarithms of low values of sound pairs; see tail_of()."""
+    used. ``tail``: scale of the exponential tail of the logarithms of low values of sound pairs; see tail_of(). ``agreeing``: the values near the reference;
+    ``count`` may include repeated ones anywhere."""
 
     reference: float
     spread: float
     count: int
     tail: float = 0.0
+    agreeing: int = 0
 
     @property
     def safe_spread(self) -> float:
@@ -103,7 +105,7 @@ def normal(values: Sequence[float]) -> Normal:
     spread = _MAD * median(map(abs, distances))
     above = [distance for distance in distances if 0 <= distance <= _WINDOW * spread]
     upwards = sqrt(sum(distance * distance for distance in above) / len(above)) if above else 0.0
-    return Normal(reference, max(spread, upwards, LEAST_SPREAD), len(distances))
+    return Normal(reference, max(spread, upwards, LEAST_SPREAD), len(distances), agreeing=len(distances))
 
 
 def gates(found: Normal, relative_floor: float, npus: int, cells: int) -> Gates:
