@@ -41,13 +41,10 @@ def traced(*wanted: tuple[str, str, int, str | None]) -> list[list[str]]:
     return found
 
 
-@pytest.mark.parametrize(("source", "target", "even", "odd"), [
-    ("10.9.0.1", "10.9.0.8", "10.9.11.2", "10.9.12.2"),
-    ("fd09::1", "fd09::8", "fd09:11::2", "fd09:12::2"),
-    ("10.9.0.1", "10.9.0.9", "10.9.11.2", "10.9.12.2"),  # the end of the path does not answer, like an RDMA card
-])
-def test_router_is_that_of_the_source_port(source: str, target: str, even: str, odd: str) -> None:
-    assert traced(*((source, target, port, None) for port in (50000, 50001, 50000))) == [[even], [odd], [even]]
+@pytest.mark.parametrize("target", ["10.9.0.8", "10.9.0.9"])
+def test_router_is_that_of_the_source_port(target: str) -> None:
+    """The second target does not answer, like an RDMA card."""
+    assert traced(*(("10.9.0.1", target, port, None) for port in (50000, 50001, 50000))) == [["10.9.11.2"], ["10.9.12.2"], ["10.9.11.2"]]
 
 
 def test_packets_leave_from_the_given_interface() -> None:

@@ -179,7 +179,7 @@ def trial(shape: Shape, plan: str, seed: int, faults: str = "", **profile: Any) 
 def _routers(message: str) -> list[list[str]]:
     """Return the routers that a message names, those together that are on the same paths."""
     passed = re.search(r"each bad measurement that was traced passed (?:one of )?(.+), and no good one did", message)
-    return [group.split(" and ") for group in re.sub(r" and \d+ more$", "", passed[1]).split(", ")] if passed else []
+    return [group.split("/") for group in re.sub(r" and \d+ more$", "", passed[1]).split(", ")] if passed else []
 
 
 def lines(options: argparse.Namespace) -> Iterator[str]:

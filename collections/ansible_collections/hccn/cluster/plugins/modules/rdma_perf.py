@@ -79,8 +79,8 @@ options:
       - Required for O(state=present).
       - A pair in C(rounds) may have its own C(options), C(qps) or, except for V(roce_test), C(source_port), to measure a bad pair again on another path
         through the fabric.
-      - With V(perftest) over RoCE, the path of a pair with its own C(source_port) is traced after its test. For each router, one UDP packet is sent with that
-        source port and the destination port 4791.
+      - The path of a pair with its own C(source_port) is traced after its test by a few UDP packets with that source port, the destination port 4791 and
+        increasing hop limits. This applies to V(perftest) over RoCE and IPv4, for the bandwidth of C(write) or C(send) in one direction.
     type: dict
   host:
     description:
@@ -365,8 +365,8 @@ progress:
 measurements:
   description:
     - One record for each pair of which this host is the source, in the order of the plan.
-    - In C(context), C(failed_end) is the side with the cause of a failure, if it is known, and C(routers) are the addresses of the routers that answered when
-      the path of the pair was traced.
+    - In C(context), C(failed_end) is the side with the cause of a failure, if it is known, and C(routers) are the addresses of the routers on the path of
+      the pair, if it was traced.
     - With more than 200 pairs, rows of kind C(matrix) are returned instead, one for each NPU as source, with the values in the order of C(hosts) and three
       digits each. In addition, there are full records of at most 100 pairs that are not V(ok). C(failed) and C(not_run) of a row contain the other such pairs
       by error code, as indices into C(hosts). The journal on the host contains all records.

@@ -85,7 +85,7 @@ def _options(server: Server) -> List[Tuple[str, Any]]:
         ("grpc.max_receive_message_length", MAX_RECEIVE), ("grpc.max_send_message_length", MAX_SEND),
         ("grpc.keepalive_time_ms", KEEPALIVE_MS), ("grpc.keepalive_timeout_ms", KEEPALIVE_TIMEOUT_MS),
         ("grpc.http2.max_pings_without_data", 0), ("grpc.enable_retries", 0),
-        # Channels share their connections by default: this one would wait as long as an earlier one that failed has to.
+        # Channels share subchannels by default: this one would inherit the reconnect backoff of an earlier one that failed.
         ("grpc.use_local_subchannel_pool", 1),
     ]
     if server.name:

@@ -39,8 +39,8 @@ class SideError(HccnError):
 class Outcome:
     """The result of a pair: ``samples`` or ``error``. ``command`` is empty if no client was started.
 
-    ``line_rate``: Gbit/s of the slower of the two sides, None unless both are known. ``output``: the end of what the failed client printed. ``routers``: those
-    that its packets pass, if they were traced."""
+    ``line_rate``: Gbit/s of the slower of the two sides, None unless both are known. ``output``: the end of what the failed client printed. ``routers``: the
+    addresses of those on the path, if it was traced."""
 
     attempt: int
     samples: List[Dict[str, Any]]

@@ -26,7 +26,6 @@ from typing import Any, Callable, Dict, List, Optional, Sequence
 from .._core.errors import HccnError
 from .._core.numbers import is_number
 from .._core.process import Child, Result
-from .._perf.perftest import Perftest
 from .._perf.roce_test_tool import ADDRESS_CHANGED
 from .._perf.tool_output import TAIL_LIMIT, tail
 from .host_state import IN_USE, SOURCE, TARGET, HostState, Outcome, SideError
@@ -113,7 +112,7 @@ class _Initiator:
 
     def _routers(self) -> Sequence[str]:
         """Return the routers on the path of a pair that has a source port of its own: it is measured again to find which of several links is bad."""
-        if SOURCE_PORT not in dict(self._pair.options) or not self._command or not isinstance(self._tool, Perftest):
+        if SOURCE_PORT not in dict(self._pair.options) or not self._command:
             return ()
         return self._tool.routers(self._pair.source.device, self._pair.source.address, self._pair.target.address)
 

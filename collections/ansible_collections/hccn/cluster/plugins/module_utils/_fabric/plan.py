@@ -22,7 +22,7 @@ from .._core.words import some
 from .._device.host import MAX_DEVICE_ID
 from .schedule import Schedule, Slot, ip_text, parse_schedule
 
-_QPS, SOURCE_PORT = OPTIONS = ("qps", "source_port")
+QPS, SOURCE_PORT = OPTIONS = ("qps", "source_port")
 """Options that a listed pair may set for itself, see _perf.perftest_options."""
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")

@@ -213,7 +213,7 @@ def _controller() -> Optional[str]:
             with open("/proc/%d/environ" % pid, "rb") as stream:
                 found = [entry for entry in stream.read().split(b"\0") if entry.startswith(b"SSH_CONNECTION=")]
             if found:
-                return ip_text(found[0].partition(b"=")[2].split(b" ")[0].decode("ascii", "replace"))
+                return ip_text(found[0].partition(b"=")[2].split(b" ")[0].partition(b"%")[0].decode("ascii", "replace"))
             pid = procfs.stat_of(pid).parent
         except (OSError, ValueError, ParseError):
             return None

@@ -165,8 +165,8 @@ def _address(host: str, rail: int, value: Any) -> str:
 
 @lru_cache(maxsize=1 << 16)
 def ip_text(text: str) -> Optional[str]:
-    """Return an IP address in its usual spelling, None for other text, also for an address with a scope, which is any text and has a meaning on one host
-    only. Cached, since plans repeat the same addresses."""
+    """Return an IP address in its usual spelling, None for other text and for an address with a scope, which has a meaning on one host only. Cached, since
+    plans repeat the same addresses."""
     try:
         return None if "%" in text else str(ipaddress.ip_address(text))
     except ValueError:

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from typing import Optional, Tuple
+from typing import List, Optional, Tuple
 
 from . import listening
 
@@ -25,6 +25,10 @@ class HostServer:
     def ready(self, device: int, pid: int) -> Optional[bool]:
         """Return True if the server with this ``pid`` listens."""
         return listening.listens(pid, self.port(device))
+
+    def routers(self, device: int, address: str, target: str) -> List[str]:
+        """Return no routers: the path of a test is not known."""
+        return []
 
     def cleanup(self, device: int) -> Tuple[str, ...]:
         """Return no command: a test ends with its processes."""

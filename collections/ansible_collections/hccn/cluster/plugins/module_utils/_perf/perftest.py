@@ -105,9 +105,11 @@ class Perftest(HostServer):
         return arguments(self._options, self._rdma_devices[device], self.port(target), address) + (address,)
 
     def routers(self, device: int, address: str, target: str) -> List[str]:
-        """Return the routers that the packets of a test from ``device`` with this ``address`` pass; empty without a source port, and for InfiniBand."""
-        port, rdma_device = self._options.source_port, self._rdma_devices[device]
-        if port is None or rdma_device.link_type != ETHERNET:
+        """Return the routers that the packets of a test from ``device`` with this ``address`` pass. Return none without a source port, for InfiniBand, and for
+        a test that also depends on the way back, on which other routers may be."""
+        options, rdma_device = self._options, self._rdma_devices[device]
+        port = options.source_port
+        if port is None or rdma_device.link_type != ETHERNET or options.operation == "read" or options.measure == "latency" or options.bidirectional:
             return []
         return route_trace.routers(address, target, port, rdma_device.netdev)
 

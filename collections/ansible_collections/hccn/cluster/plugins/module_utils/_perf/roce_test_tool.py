@@ -175,6 +175,10 @@ class RoceTest:
         """Return None: the host cannot see whether a device listens, so the caller waits for a fixed time."""
         return None
 
+    def routers(self, device: int, address: str, target: str) -> List[str]:
+        """Return no routers: the path of a test is not known."""
+        return []
+
     def cleanup(self, device: int) -> Tuple[str, ...]:
         """Return argv that ends any test on ``device``."""
         return self._tool.argv(device, *RESET)

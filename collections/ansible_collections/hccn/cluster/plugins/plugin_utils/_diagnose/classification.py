@@ -170,14 +170,15 @@ class Classification:
 
     def is_within_noise(self, link: Link) -> bool:
         """Return True if noise of unknown size explains a slow cell so well that its NPU is not named: few values are near the normal one, and neither they nor
-        repeated ones show that the noise is much smaller."""
-        found = self.normals.get(self.usual) if self.usual else None
-        share = self.share(*link) or 0.0
-        if found is None or not self.is_noise_unknown or found.agreeing >= LEAST_AGREEING or share <= MOST_BY_NOISE:
+        repeated ones show that the noise is much smaller. A value below a floor is always too low."""
+        found = self.worth(*link) if self.is_noise_unknown else None
+        if found is None or any(cell.worth is not None and cell.worth < cell.floor for cell in self.cells(*link)):
             return False
-        if any(cell.floor > found.reference for cell in self.cells(*link)):
+        normal = self.normals[self._stratum(*link, found[1])]
+        share = found[0] / normal.reference
+        if normal.agreeing >= LEAST_AGREEING or share <= MOST_BY_NOISE:
             return False
-        return found.count < LEAST_REPEATS or -log(share) < SPREADS_OF_FEW * found.spread
+        return normal.count < LEAST_REPEATS or -log(share) < SPREADS_OF_FEW * normal.spread
 
     def _with_noise(self, stratum: Stratum, found: Normal) -> Normal:
         """Return a normal value with the tail of low values between NPUs that reach it elsewhere; of few values, with the spread of repeated ones, and without

@@ -13,7 +13,7 @@ from typing import Any
 
 from ...module_utils._core.numbers import is_integer
 from ...module_utils._core.words import some
-from ...module_utils._fabric.plan import SOURCE_PORT
+from ...module_utils._fabric.plan import QPS, SOURCE_PORT
 from .._plan.isolation import MISSING, confirming_round, crossing_rounds, isolation_rounds, retest, retest_qps
 from .._plan.pair_list import NpuId, NpuPair
 from .._plan.plan_forms import Entry, extended, pairs_of, schedule_of, topology_of
@@ -109,7 +109,7 @@ def plan_confirmation_run(plan: Mapping[str, Any], found: Diagnosis, results: Re
     if found.open_leaves:
         crossing = _without(absent, crossing_rounds(extended(plan, isolating), found.open_leaves, min(MOST_CROSSING, left - 2), absent, seed))
     port = _reported(results, SOURCE_PORT)
-    options = _other_options(port, _reported(results, "qps") or 1, left - len(crossing) - 3)
+    options = _other_options(port, _reported(results, QPS) or 1, left - len(crossing) - 3)
     retested = retest(extended(plan, [*isolating, *crossing]), pairs, set(found.proven), seed, options)
     again, same = retested.again[:rounds_each * len(options)], retested.same[:rounds_each]
     others = retested.others[:max(0, left - len(crossing) - len(again) - len(same))]
@@ -145,14 +145,16 @@ def _matching(pairs: Sequence[NpuPair], most: int) -> list[NpuPair]:
 def _other_options(port: int | None, used_qps: int, rounds: int) -> list[dict[str, int]]:
     """Return the options for other paths: other source ports if the run set one, else another number of queue pairs."""
     if port is None:
-        return [{"qps": retest_qps(used_qps)}]
-    return [{SOURCE_PORT: min(port, LAST_PORT - PORTS) + number} for number in range(1, max(1, min(PORTS, rounds)) + 1)]
+        return [{QPS: retest_qps(used_qps)}]
+    first = min(port, LAST_PORT - PORTS)
+    others = [number for number in range(first, first + PORTS + 1) if number != port]
+    return [{SOURCE_PORT: other} for other in others[:max(1, min(PORTS, rounds))]]
 
 
 def _reported(results: Results, name: str) -> int | None:
-    """Return the option that most hosts report, None if they report none."""
+    """Return the option that most hosts report, None if they report none, or as many report none."""
     reported = [{_option(record, name) for record in _measurements(result)} for result in results.values()]
-    return max(Counter(chain.from_iterable(reported)).items(), key=lambda item: (item[1], item[0] or 0), default=(None, 0))[0]
+    return max(Counter(chain.from_iterable(reported)).items(), key=lambda item: (item[1], item[0] is None, item[0] or 0), default=(None, 0))[0]
 
 
 def _measurements(result: Any) -> list[Any]:

@@ -62,10 +62,12 @@ class Diagnosis:
     that the run would have found. ``states``: good or bad by pair id; rows have no ids. ``regressions``: NPUs that were faster in the baseline. ``problems``:
     the parts of the answers of the hosts that were dropped.
 
-    The rest is input of the confirmation run. ``uncertain``: pairs behind components that are not certain, and slow pairs behind none. ``behind_path``: NPUs
+    The rest is input of the confirmation run. ``uncertain``: pairs behind components that are not certain, or of which a pinned path shows the bad link, and
+    slow pairs behind none. ``behind_path``: NPUs
     that were measured with proven good ones only over a bad leaf or path. ``has_rows``: whether the run returned rows. ``contested``: hosts that report higher
     values than all others, too few of which contradict them. ``single_partner``: NPUs that are bad and were measured with one other host only. ``unproven``:
-    NPUs that are slow in few measurements, of a run in which others are slow without a cause. ``open_leaves``: leaves of which an uplink may be bad.
+    NPUs that are slow in few measurements, of a run in which others are slow without a cause. ``open_leaves``: leaves of which an uplink may be bad, or of
+    which a pinned path shows the bad one.
     ``proven``: NPUs that are good.
     """
 
@@ -175,7 +177,7 @@ class _Attribution:
 
     ``excused``: NPUs whose bad cells are attributed to a leaf, a path or other pairs that shared a link. ``slow_once``: pairs that were slow once
     and are attributed to nothing. ``within_noise``: pairs that may be slow by noise, of a run with too few values to know it.
-    ``unproven``: NPUs that are slow in few measurements of a run with unknown noise. ``proven``: NPUs that are good. ``traceable``: whether the run set source
+    ``unproven``: NPUs that are slow in few measurements of a run with unknown noise. ``proven``: NPUs that are good. ``pinned``: whether the run set source
     ports, so that a confirmation run shows which link of a component is bad.
     """
 
@@ -185,12 +187,12 @@ class _Attribution:
     within_noise: list[Link]
     unproven: set[int]
     proven: set[int]
-    traceable: bool
+    pinned: bool
 
     @property
     def open(self) -> list[Component]:
         """The components of which more measurements show whether they are bad, or which of their links is."""
-        return [component for component in self.components if not component.certain or (self.traceable and component.kind in OF_SEVERAL_LINKS)]
+        return [component for component in self.components if not component.certain or (self.pinned and component.kind in OF_SEVERAL_LINKS)]
 
     @property
     def uncertain(self) -> list[Link]:
@@ -217,14 +219,13 @@ def _attribute(classification: Classification, silent: Sequence[str]) -> _Attrib
         components += npu_faults.components + fabric_faults.components
         slow_once += fabric_faults.slow_once
     unproven = _unproven(classification, components, slow_once)
-    components = _without_pairs_of_slow_npus(components)
     within_noise = [component for component in components if _is_within_noise(classification, component)]
-    components = [component for component in components if component not in within_noise]
+    components = _without_pairs_of_slow_npus([component for component in components if component not in within_noise])
     components += [_most_of_the_fabric(classification, stratum, fast) for stratum, fast in classification.strata.fast_pairs.items() if fast.is_doubt]
     components.sort(key=lambda component: (component.kind in ON_HOST, CERTAINTIES.index(component.certainty)))
     open_npus = excused | {npu for npu in classification.shared if npu not in proven}
     return _Attribution(components, sorted(open_npus - blamed), slow_once, [link for component in within_noise for link in component.links], unproven,
-                        proven - blamed, classification.table.has_ports)
+                        proven - blamed, classification.table.is_pinned)
 
 
 def _unproven(classification: Classification, components: Sequence[Component], slow_once: Sequence[Link]) -> set[int]:

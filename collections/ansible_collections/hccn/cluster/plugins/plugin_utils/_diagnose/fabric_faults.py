@@ -176,17 +176,21 @@ class FabricFaults:
         at which a packet arrives.
         """
         is_bad = self._classification.is_bad
-        good = {router for cell in self._table.cells if cell.routers and not is_bad(cell) for router in cell.routers}
-        bad = [cell for link in dict.fromkeys(links) for cell in self._classification.cells(*link) if cell.routers and is_bad(cell)]
+        bad = [cell for cell in self._cells(*dict.fromkeys(links)) if cell.routers and is_bad(cell)]
+        traced_good = [cell.routers for cell in self._table.cells if cell.routers and not is_bad(cell)]
+        longest = max((len(cell.routers) for cell in bad), default=0)
+        if sum(len(found) >= longest for found in traced_good) < LEAST_GOOD:
+            return ""
+        good = {router for found in traced_good for router in found}
         passed: dict[str, set[int]] = {}
-        for number, cell in enumerate(bad if good else ()):
+        for number, cell in enumerate(bad):
             for router in sorted(set(cell.routers) - good):
                 passed.setdefault(router, set()).add(number)
         named: list[str] = []
         left = set(range(len(bad)))
         while left and passed:
             most = max(passed.values(), key=lambda numbers: len(numbers & left))
-            named.append(" and ".join(router for router, numbers in passed.items() if numbers == most))
+            named.append("/".join(router for router, numbers in passed.items() if numbers == most))
             passed = {router: numbers for router, numbers in passed.items() if numbers != most and numbers & left - most}
             left -= most
         if left or not named or len(named) > max(1, len(bad) // 2):

@@ -11,6 +11,7 @@ from typing import Any
 
 from ...module_utils._core.problems import Problem
 from ...module_utils._core.words import some
+from ...module_utils._perf.perftest_text import CLOCK_HINT
 from .._plan import measurable
 from . import unstarted_runs, wording
 from .classification import BUSY, FAILED, GOOD, SLOW, Classification
@@ -108,19 +109,20 @@ class HostClassifier:
             state = worst({component.state for component in mine})
             sure = min((component.certainty for component in mine if component.state == state), key=CERTAINTIES.index)
             return Verdict(host, state, message, evidence, sure)
-        unexplained = self._unexplained(npus)
-        if measured > slow or unexplained:
-            return Verdict(host, GOOD, self._good_message(npus, measured - slow, slow + failed + busy - unexplained, unexplained, host), [],
+        unexplained, noisy = self._unexplained(npus)
+        if measured > slow or unexplained or noisy:
+            return Verdict(host, GOOD, self._good_message(npus, measured - slow, slow + failed + busy - unexplained - noisy, unexplained, noisy, host), [],
                            CERTAIN if any(map(self._classification.slow.good.__getitem__, npus)) else POSSIBLE)
         return Verdict(host, NOT_MEASURED, self._why_not_measured(host), self._evidence_elsewhere(npus))
 
-    def _unexplained(self, npus: Sequence[int]) -> int:
-        """Return the number of slow cells that may be noise and that no component explains."""
+    def _unexplained(self, npus: Sequence[int]) -> tuple[int, int]:
+        """Return the numbers of slow cells that no component explains: those that are a little low, and those that noise of unknown size explains."""
         slow = self._classification.slow
-        return sum((link in slow.uncertain or self._classification.is_within_noise(link)) and not self._blamed.intersection(link)
-                   for npu in npus for link in slow.links(npu))
+        left = [link for npu in npus for link in slow.links(npu) if not self._blamed.intersection(link)]
+        low = [link for link in left if link in slow.uncertain]
+        return len(low), sum(link not in slow.uncertain and self._classification.is_within_noise(link) for link in left)
 
-    def _good_message(self, npus: Sequence[int], good: int, others: int, unexplained: int, host: str) -> str:
+    def _good_message(self, npus: Sequence[int], good: int, others: int, unexplained: int, noisy: int, host: str) -> str:
         """Return the sentence of a good host, with what its bad pairs are attributed to."""
         partners = self._summaries.partners(host)
         text = f"{good} good pair{'' if good == 1 else 's'} with {partners} other host{'' if partners == 1 else 's'}{self._summaries.span(npus)}"
@@ -128,6 +130,7 @@ class HostClassifier:
         where = ", ".join(["the partner", *around[:3]])
         text += f"; bad pairs attributed to {where}: {others}" if others else ""
         text += f"; slightly low, which proves no fault: {unexplained}" if unexplained else ""
+        text += f"; low, but too few values show how much they vary: {noisy}" if noisy else ""
         clock = self._classification.table.without_clock[host]
         return text + (f"; without a result, since the host was too busy to measure its clock: {clock}" if clock else "")
 
@@ -136,7 +139,7 @@ class HostClassifier:
         if around:
             return f"its pairs are bad because of {', '.join(around[:3])}"
         if self._classification.table.without_clock[host]:
-            return "the host was too busy for perftest to measure its clock: run the test again on idle cores"
+            return CLOCK_HINT
         if host in self._missed:
             return f"the run did not start, or was ended, on its partners: {some(sorted(self._missed[host]))}"
         return "its pairs failed because of their partners" if host in self._classification.table.of_host else "no pair contains this host"

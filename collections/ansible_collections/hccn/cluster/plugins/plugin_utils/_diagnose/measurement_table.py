@@ -20,9 +20,6 @@ _perf/roce_test_tool.py."""
 INFERRED_CODES = frozenset({"peer_unreachable", "peer_lost", "peer_silent", "no_record"})
 """Errors that one side of a pair reports about the other, and may have caused itself. planned_pairs.py makes the last one."""
 
-CLOCK_CODE = "clock_not_measured"
-"""Error of perftest on a host that is too busy to measure its clock; see module_utils/_perf/perftest_text.py. It says nothing about an NPU or a path."""
-
 TIMEOUT_CODES = frozenset({"perftest_timeout", "roce_test_timeout", "iperf3_timeout"})
 """Errors of a test that ran until its deadline."""
 
@@ -56,7 +53,7 @@ class Cell(NamedTuple):
     ``worth``: the value, where more is better: Gbit/s, or 1 / microseconds; None if nothing was measured. ``accused``: the NPU that the error names.
     ``path_options``: source port and number of queue pairs; packets take another path if they differ. ``floor``: Gbit/s below which the cell is slow.
     ``rate``: the line rate in the record, 0 if there is none. ``both``: whether both directions were measured at once. ``long``: whether
-    the test had a duration, so that the pairs of a round share links. ``routers``: the addresses of those that its packets pass, if they were traced.
+    the test had a duration, so that the pairs of a round share links. ``routers``: the addresses of those on its path, if it was traced.
     """
 
     source: int
@@ -96,8 +93,8 @@ class Row(NamedTuple):
 class Table:
     """NPUs by number, each with its rail and leaf, and the measurements between them.
 
-    ``of_host``: the NPUs of each host. ``problems``: the records that were dropped. ``has_ports``: whether the run set source ports.
-    ``without_clock``: by host, the measurements that failed with CLOCK_CODE.
+    ``of_host``: the NPUs of each host. ``problems``: the records that were dropped. ``pinned``: by host, whether it reports source ports.
+    ``without_clock``: by host, the measurements for which perftest could not measure its clock, which say nothing about NPUs and paths.
     """
 
     def __init__(self, topology: Mapping[str, Any] | None = None) -> None:
@@ -109,12 +106,17 @@ class Table:
         self.cells: list[Cell] = []
         self.rows: list[Row] = []
         self.problems: list[Problem] = []
-        self.has_ports = False
+        self.pinned: dict[str, bool] = {}
         self.without_clock: Counter[str] = Counter()
         self._topology = topology or {}
         self._numbers: dict[Npu, int] = {}
         self._kinds: dict[Kind, int] = {}
         self._targets: dict[tuple[tuple[str, ...], int], tuple[int, ...]] = {}
+
+    @property
+    def is_pinned(self) -> bool:
+        """Whether the run set source ports: most hosts report them."""
+        return 2 * sum(self.pinned.values()) > len(self.pinned)
 
     def number(self, host: str, device: int) -> int:
         """Return the number of an NPU. A new NPU is added to the table."""

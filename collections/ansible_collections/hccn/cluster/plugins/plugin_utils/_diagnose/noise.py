@@ -51,14 +51,19 @@ _MAD = 1.4826
 @dataclass(frozen=True)
 class Normal:
     """A normal value: ``reference`` in the unit of the values, the standard deviation ``spread`` of the logarithm of one value, and the ``count`` of values
-    used. ``tail``: scale of the exponential tail of the logarithms of low values of sound pairs; see tail_of(). ``agreeing``: the values near the reference;
-    ``count`` may include repeated ones anywhere."""
+    used. ``tail``: scale of the exponential tail of the logarithms of low values of sound pairs; see tail_of(). ``repeats``: those of
+    the ``count`` that are differences of repeated values, which need not be near the reference."""
 
     reference: float
     spread: float
     count: int
     tail: float = 0.0
-    agreeing: int = 0
+    repeats: int = 0
+
+    @property
+    def agreeing(self) -> int:
+        """The number of values near the reference."""
+        return self.count - self.repeats
 
     @property
     def safe_spread(self) -> float:
@@ -68,7 +73,8 @@ class Normal:
     def pooled(self, spread: float, count: int) -> Normal:
         """Return the normal value with the spread that results from this one and another estimate of it from ``count`` values."""
         total = self.count + count
-        return replace(self, spread=max(LEAST_SPREAD, sqrt((self.count * self.spread ** 2 + count * spread ** 2) / total)), count=total)
+        return replace(self, spread=max(LEAST_SPREAD, sqrt((self.count * self.spread ** 2 + count * spread ** 2) / total)), count=total,
+                       repeats=self.repeats + count)
 
 
 @dataclass(frozen=True)
@@ -105,7 +111,7 @@ def normal(values: Sequence[float]) -> Normal:
     spread = _MAD * median(map(abs, distances))
     above = [distance for distance in distances if 0 <= distance <= _WINDOW * spread]
     upwards = sqrt(sum(distance * distance for distance in above) / len(above)) if above else 0.0
-    return Normal(reference, max(spread, upwards, LEAST_SPREAD), len(distances), agreeing=len(distances))
+    return Normal(reference, max(spread, upwards, LEAST_SPREAD), len(distances))
 
 
 def gates(found: Normal, relative_floor: float, npus: int, cells: int) -> Gates:

@@ -19,10 +19,12 @@ from ...module_utils._core.samples import GBIT, MICROSECONDS
 from ...module_utils._core.samples import worth as worth_of
 from ...module_utils._core.words import printable
 from ...module_utils._device.host import MAX_DEVICE_ID
+from ...module_utils._fabric.plan import QPS, SOURCE_PORT
 from ...module_utils._fabric.schedule import ip_text
+from ...module_utils._perf.perftest_text import CLOCK_NOT_MEASURED
 from ...module_utils._perf.route_trace import MOST_HOPS
 from .._history.pair_results import row_values, target_device
-from .measurement_table import BUSY_CODES, CLOCK_CODE, Cell, Kind, Npu, Row, Table
+from .measurement_table import BUSY_CODES, Cell, Kind, Npu, Row, Table
 from .planned_pairs import PlannedPairs
 
 LINE_RATE_SIZE = 65536
@@ -34,7 +36,7 @@ LEAST_WORTH, MOST_WORTH = 1e-9, 1e6
 MOST_ROWS = 8
 """Rows of one source with the NPUs of one device id: a host returns one for each line rate among its partners."""
 
-LONGEST_NAME, LONGEST_CODE, LONGEST_MESSAGE = 255, 64, 400
+LONGEST_NAME, LONGEST_CODE, LONGEST_MESSAGE, LONGEST_ADDRESS = 255, 64, 400, 45
 
 NOT_UNDERSTOOD = "record_not_understood"
 """The rule of the problem of a record that was dropped."""
@@ -101,9 +103,10 @@ class _Reader:
         source = _npu(record["source"])
         if source.host != host:
             raise InputError(f"its source is {printable(source.host, 40)}, but a host may report only what it measured itself")
+        is_pinned = (record.get("options") or {}).get(SOURCE_PORT) is not None
         (self._add_cell if record["kind"] == "rdma" else self._add_rows)(source, record)
         self._seen.add((host, name))
-        self._table.has_ports |= (record.get("options") or {}).get("source_port") is not None
+        self._table.pinned[host] = self._table.pinned.get(host, False) or is_pinned
 
     def _add_cell(self, source: Npu, record: Mapping[str, Any]) -> None:
         target = _npu(record["target"])
@@ -112,10 +115,8 @@ class _Reader:
         if not self._planned.has(pair, source, target):
             raise InputError(f"the plan does not contain the pair {pair} of {source} and {target.host} NPU {target.device}")
         error, context, options = (record.get(key) or {} for key in ("error", "context", "options"))
-        failed_end = context.get("failed_end")
-        sides = {side: self._table.number(*npu) for side, npu in (("source", source), ("target", target))}
-        if error.get("code") == CLOCK_CODE:
-            self._table.without_clock[(target if failed_end == "target" else source).host] += 1
+        if error.get("code") == CLOCK_NOT_MEASURED:
+            self._add_without_clock(source, target, context)
             return
         found = worth_of(record.get("samples") or ())
         worth, unit, size = (_worth(found.value, found.unit), found.unit, found.size) if found else (None, "", None)
@@ -123,13 +124,21 @@ class _Reader:
         if record.get("status") != "ok" or worth is None:
             worth, code = None, code or "no_result"
         kind = Kind(record.get("operation"), record.get("measure"), size if worth else None, unit)
-        path_options = (printable(options.get("source_port"), LONGEST_CODE), printable(options.get("qps"), LONGEST_CODE))
+        path_options = (printable(options.get(SOURCE_PORT), LONGEST_CODE), printable(options.get(QPS), LONGEST_CODE))
         rate, floor = _line_rate(context), self._floor(context, unit, size)
-        message = printable(error.get("message", "no sample in the record"), LONGEST_MESSAGE)
+        message, failed_end = printable(error.get("message", "no sample in the record"), LONGEST_MESSAGE), context.get("failed_end")
+        routers = _routers(context)
         number = self._table.number_of_kind(kind)
+        sides = {side: self._table.number(*npu) for side, npu in (("source", source), ("target", target))}
         accused = sides.get(failed_end) if isinstance(failed_end, str) else None
         self._table.cells.append(Cell(sides["source"], sides["target"], number, worth, code, message, accused, pair, path_options, floor, rate,
-                                      options.get("bidirectional") is True, _is_long(options), _routers(context)))
+                                      options.get("bidirectional") is True, _is_long(options), routers))
+
+    def _add_without_clock(self, source: Npu, target: Npu, context: Mapping[str, Any]) -> None:
+        """Count a test without a result for the host that reports it, unless the clock is that of its partner."""
+        for npu in (source, target):
+            self._table.number(*npu)
+        self._table.without_clock[source.host] += context.get("failed_end") != "target"
 
     def _add_rows(self, source: Npu, record: Mapping[str, Any]) -> None:
         hosts, device = _names(record["hosts"]), _device(target_device(record, source.device))
@@ -150,9 +159,6 @@ class _Reader:
             self._table.rows.append(Row(number, self._table.number_of_kind(kind), targets, worths, floor, rate, options.get("bidirectional") is True,
                                         _is_long(options)))
         for code, names in failures:
-            if code == CLOCK_CODE:
-                self._table.without_clock[source.host] += len(names)
-                continue
             self._table.cells += [Cell(number, self._table.number(name, device), self._table.number_of_kind(failed_kind), None, code,
                                        "see the journal of the source", None, "", ("", ""), 0.0) for name in names]
 
@@ -186,8 +192,9 @@ def _is_long(options: Mapping[str, Any]) -> bool:
 def _routers(context: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the addresses of the routers in a record."""
     found = context.get("routers") or []
-    addresses = [ip_text(str(one)) for one in found[:MOST_HOPS]] if isinstance(found, list) else [None]
-    if None in addresses or len(addresses) < len(found):
+    is_list = isinstance(found, list) and len(found) <= MOST_HOPS
+    addresses = [ip_text(one) if isinstance(one, str) and len(one) <= LONGEST_ADDRESS else None for one in found] if is_list else [None]
+    if None in addresses:
         raise InputError(f"its routers are not at most {MOST_HOPS} IP addresses")
     return tuple(filter(None, addresses))
 
@@ -199,10 +206,11 @@ def _proves_nothing(record: Mapping[str, Any]) -> bool:
 
 
 def _row_failures(record: Mapping[str, Any], hosts: list[str]) -> list[tuple[str, list[str]]]:
-    """Return the error codes of a row, each with the hosts that it applies to. Of pairs that were not run only busy NPUs count."""
+    """Return the error codes of a row, each with the hosts that it applies to. Of pairs that were not run only busy NPUs count; a clock that was not measured
+    proves nothing."""
     busy = {code: places for code, places in (record.get("not_run") or {}).items() if code in BUSY_CODES}
     return [(printable(code, LONGEST_CODE), [hosts[_place(place)] for place in places])
-            for code, places in (*(record.get("failed") or {}).items(), *busy.items())]
+            for code, places in (*(record.get("failed") or {}).items(), *busy.items()) if code != CLOCK_NOT_MEASURED]
 
 
 def _npu(value: Any) -> Npu:

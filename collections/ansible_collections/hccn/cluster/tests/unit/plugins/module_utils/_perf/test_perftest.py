@@ -243,7 +243,9 @@ def test_routers_are_those_of_the_source_port(monkeypatch):
     roce = {0: RdmaDevice(replace(END.port, link_layer="Ethernet"), 3), 1: RdmaDevice(replace(END.port, link_layer="InfiniBand"), None)}
     tool = make_tool(Options(source_port=50000), "6.24", rdma_devices=roce)
     assert [tool.routers(device, "10.0.0.1", "10.0.0.2") for device in roce] == [["10.1.0.1"], []], "packets of InfiniBand have no port"
-    assert make_tool(rdma_devices=roce).routers(0, "10.0.0.1", "10.0.0.2") == []
+    both_ways = ({"operation": "read"}, {"measure": "latency"}, {"bidirectional": True})
+    for options in (Options(), *(Options(source_port=50000, **given) for given in both_ways)):
+        assert make_tool(options, rdma_devices=roce).routers(0, "10.0.0.1", "10.0.0.2") == [], "other routers may be on the way back"
     assert asked == [("10.0.0.1", "10.0.0.2", 50000, END.port.netdev)]
 
 

@@ -198,23 +198,25 @@ def test_only_a_port_that_was_set_shows_which_path_is_bad(ports, certainty):
 
 
 @pytest.mark.parametrize("good, bad, ending", [
-    (["192.0.2.1", "192.0.2.11"], [["192.0.2.1", "192.0.2.12"], ["192.0.2.1", "192.0.2.12", "2001:db8::1"]],
-     "; each bad measurement that was traced passed 192.0.2.12, and no good one did"),
-    (["192.0.2.1", "192.0.2.11"], [["192.0.2.1", "192.0.2.12"], ["192.0.2.1", "192.0.2.13"]], ""),
-    (["192.0.2.1"], [["192.0.2.12"], ["192.0.2.13"], ["192.0.2.12", "192.0.2.14"], ["192.0.2.13", "192.0.2.15"]],
+    ([["192.0.2.1", "192.0.2.11"]] * 2, [["192.0.2.1", "192.0.2.12"]] * 2, "; each bad measurement that was traced passed 192.0.2.12, and no good one did"),
+    ([["192.0.2.1", "192.0.2.11", "192.0.2.21"]] * 2, [["192.0.2.1", "192.0.2.12", "192.0.2.22"]],
+     "; each bad measurement that was traced passed 192.0.2.12/192.0.2.22, and no good one did"),
+    ([["192.0.2.1", "192.0.2.11"]] * 2, [["192.0.2.1", "192.0.2.12"], ["192.0.2.1", "192.0.2.13"]], ""),
+    ([["192.0.2.1", "192.0.2.11"]] * 2, [["192.0.2.12"], ["192.0.2.13"], ["192.0.2.12", "192.0.2.14"], ["192.0.2.13", "192.0.2.15"]],
      "; each bad measurement that was traced passed one of 192.0.2.12, 192.0.2.13, and no good one did"),
-    (["192.0.2.1"], [["192.0.2.12"], ["192.0.2.12"], ["192.0.2.1"]], ""),
-    (["192.0.2.1", "192.0.2.11"], [["192.0.2.1"], ["192.0.2.1"]], ""),
-    ([], [["192.0.2.1", "192.0.2.12"], ["192.0.2.12"]], ""),
+    ([["192.0.2.1", "192.0.2.11"]] * 2, [["192.0.2.12"], ["192.0.2.12"], ["192.0.2.1"]], ""),
+    ([["192.0.2.1", "192.0.2.11"]] * 2, [["192.0.2.1"], ["192.0.2.1"]], ""),
+    ([["192.0.2.1", "192.0.2.11"], ["192.0.2.1"]], [["192.0.2.1", "192.0.2.12"]] * 2, ""),  # the second good one may lack a router that did not answer
+    ([[], []], [["192.0.2.1", "192.0.2.12"]] * 2, ""),
 ])
 def test_routers_that_only_bad_measurements_passed_are_named(good, bad, ending):
     results = measured(FULL, lambda number, source, target, device: 0.6 if {source, target} == {"n01", "n02"} and device == 0 else 1.0, source_port=50000)
     (first,) = [record for result in results.values() for record in result["measurements"] if record["samples"][0]["bandwidth_gbit_s"] == 120.0]
     again = [{**first, "id": "r1/same/forward/%d" % number, "context": {"routers": routers}} for number, routers in enumerate(bad)]
-    swept = {**first, "id": "r1/again/forward/1", "samples": [{"size_bytes": 65536, "bandwidth_gbit_s": 200.0}], "options": {"source_port": 50001},
-             "context": {"routers": good}}
+    swept = [{**first, "id": "r1/again/forward/%d" % number, "samples": [{"size_bytes": 65536, "bandwidth_gbit_s": 200.0}],
+              "options": {"source_port": 50001 + number}, "context": {"routers": routers}} for number, routers in enumerate(good)]
     results["x"] = {"measurements": []}
-    results[first["source"]["host"]]["measurements"] += [*again, swept]
+    results[first["source"]["host"]]["measurements"] += [*again, *swept]
     (found,) = diagnose_records(results, plan={"topology": FULL["topology"]}).components
     assert found["message"].endswith("bad again as before: one of several links of the path is bad, not the host" + ending)
 

@@ -131,7 +131,7 @@ def test_a_host_that_cannot_measure_its_clock_is_not_bad():
         "1 good pair with 1 other host, 195 to 195 Gbit/s; without a result, since the host was too busy to measure its clock: 1")
     alone = diagnose("ab", {"a": {"state": "finished", "measurements": [{**RECORD, **busy}]}, "b": None})
     assert [(verdict.verdict, verdict.message) for verdict in alone.verdicts] == [
-        ("not_measured", "the host was too busy for perftest to measure its clock: run the test again on idle cores"),
+        ("not_measured", "the host was too busy to measure its clock: run the test again on idle cores"),
         ("not_measured", "its pairs failed because of their partners")]
     row = {**RECORD, "id": "r1/a/0/matrix", "kind": "matrix", "hosts": ["b", "c"], "failed": {"clock_not_measured": [1]},
            "samples": [{"size_bytes": 65536, "bandwidth_gbit_s": [195.0, None]}]}
