@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import re
 import subprocess
 import time
@@ -39,7 +40,8 @@ class Bench:
         return self.folder / name
 
     def make(self, name: str, *state: str, template: str = "10.78.1.{device}", **config: object) -> None:
-        settings = {"fabric": "loopback", "poll_seconds": 0.02, "retry_seconds": 0.0, "server_seconds": 60.0, **config}
+        shift = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0")[2:])  # tests that run at the same time have the same addresses
+        settings = {"fabric": "loopback", "loopback_shift": shift, "poll_seconds": 0.02, "retry_seconds": 0.0, "server_seconds": 60.0, **config}
         layout.init(str(self.root(name)), settings, template, "255.255.0.0", list(state), conf_from_state=True)
 
     def set(self, name: str, *state: str) -> None:

@@ -21,6 +21,7 @@ def parser() -> argparse.ArgumentParser:
     init.add_argument("--super-pod-size", type=int, default=DEFAULTS["super_pod_size"])
     init.add_argument("--server-index", type=int, help="index of an A3 server in its super pod; by default it is in no super pod")
     init.add_argument("--fabric", default="fixed", choices=["fixed", "loopback", "interfaces"])
+    init.add_argument("--loopback-shift", type=int, default=0, help="added to the second number of addresses in the fabric loopback")
     for name in (name for name in DEFAULTS if name.endswith("_seconds")):
         init.add_argument("--" + name.replace("_", "-"), type=float, default=DEFAULTS[name])
     init.add_argument("--measure-bytes", type=int, default=DEFAULTS["measure_bytes"])

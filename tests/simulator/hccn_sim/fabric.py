@@ -74,8 +74,9 @@ def _answers(own: str, address: str) -> bool:
     return True
 
 
-def socket_address(fabric: str, address: str) -> str:
-    """Return the address of this machine that stands for a device's address: in the fabric loopback, 10.1.2.3 is 127.1.2.3."""
-    if fabric == "loopback" and "." in address:
-        return "127." + address.split(".", 1)[1]
+def socket_address(node: Node, address: str) -> str:
+    """Return the address of this machine that stands for a device's address: in the fabric loopback, 10.1.2.3 is 127.1.2.3, or 127.5.2.3 with a shift of 4."""
+    if node.fabric == "loopback" and "." in address:
+        _first, second, rest = address.split(".", 2)
+        return f"127.{(int(second) + node.config['loopback_shift']) % 256}.{rest}"
     return address

@@ -22,6 +22,7 @@ DEFAULTS: dict[str, Any] = {
     "super_pod_size": 384,
     "server_index": None,  # index of an A3 server in its super pod; None: in no super pod
     "fabric": "fixed",  # fixed | loopback | interfaces
+    "loopback_shift": 0,  # for clusters on the same machine with the same addresses
     "poll_seconds": 1.0,  # the tool's interval between polls of a running test
     "retry_seconds": 1.0,  # the tool's wait before a retry
     "latency_seconds": 0.0,  # duration of every call
