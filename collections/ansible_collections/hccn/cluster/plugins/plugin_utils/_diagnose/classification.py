@@ -178,7 +178,7 @@ class Classification:
         share = found[0] / normal.reference
         if normal.agreeing >= LEAST_AGREEING or share <= MOST_BY_NOISE:
             return False
-        return normal.count < LEAST_REPEATS or -log(share) < SPREADS_OF_FEW * normal.spread
+        return normal.agreeing < 2 or -log(share) < SPREADS_OF_FEW * normal.spread
 
     def _with_noise(self, stratum: Stratum, found: Normal) -> Normal:
         """Return a normal value with the tail of low values between NPUs that reach it elsewhere; of few values, with the spread of repeated ones, and without
