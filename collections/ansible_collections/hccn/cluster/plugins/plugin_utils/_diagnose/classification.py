@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from functools import cached_property
 from itertools import combinations
 from math import log
 from statistics import median, stdev
@@ -141,7 +142,7 @@ class Classification:
         self._settle_accusations()
         self._complete_layers()
 
-    @property
+    @cached_property
     def usual(self) -> Stratum | None:
         """The stratum with the most values. A kind that is divided counts by its groups."""
         divided = {kind for kind, group in self.normals if group is not None}
@@ -152,7 +153,7 @@ class Classification:
         """The relative spread of one measurement; 0 if nothing was measured."""
         return self.normals[self.usual].spread if self.usual else 0.0
 
-    @property
+    @cached_property
     def is_noise_unknown(self) -> bool:
         """Whether there are too few values to know how much they vary: they do vary, or hardly any is near the normal one."""
         found = self.normals.get(self.usual) if self.usual else None

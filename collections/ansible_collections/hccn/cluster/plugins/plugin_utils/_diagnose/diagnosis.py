@@ -150,7 +150,7 @@ def diagnose(hosts: Sequence[str], results: Results, floor_gbit_s: float | None 
         contested=[host for host in sorted(odd_reporters) if is_contested(table, host)],
         single_partner=_with_single_partner(classification, attribution.components),
         unproven=[table.npus[npu] for npu in sorted(attribution.unproven)],
-        open_leaves=sorted({str(table.leaves[npu]) for component in attribution.open if component.kind in CROSSING
+        open_leaves=sorted({str(table.leaves[npu]) for component in attribution.components if component.kind in CROSSING and attribution.is_open(component)
                             for npu in component.npus if table.leaves[npu] is not None and (
                                 component.kind != PAIR or classification.slow.total(npu) <= FEW_CROSSING)}),
         proven=[table.npus[npu] for npu in sorted(attribution.proven)],
@@ -189,15 +189,14 @@ class _Attribution:
     proven: set[int]
     pinned: bool
 
-    @property
-    def open(self) -> list[Component]:
-        """The components of which more measurements show whether they are bad, or which of their links is."""
-        return [component for component in self.components if not component.certain or (self.pinned and component.kind in OF_SEVERAL_LINKS)]
+    def is_open(self, component: Component) -> bool:
+        """Return True if more measurements show whether a component is bad, or which of its links is."""
+        return not component.certain or (self.pinned and component.kind in OF_SEVERAL_LINKS)
 
     @property
     def uncertain(self) -> list[Link]:
         """The bad cells that are measured again."""
-        components = [component for component in self.components if component in self.open or not self.unproven.isdisjoint(component.npus)]
+        components = [component for component in self.components if self.is_open(component) or not self.unproven.isdisjoint(component.npus)]
         return [link for component in components for link in component.links] + self.within_noise
 
 
