@@ -127,7 +127,8 @@ CLASSES: Mapping[str, Callable[[Faults], Any]] = {
 
 
 class Result(NamedTuple):
-    """The result of one run. ``sure``: for each name, how sure the diagnosis is and whether it is right; ``routers``: for each router that a message names,
+    """The result of one run. ``sure``: for each name, how sure the diagnosis is and whether it is right, where the path of a pair is right if it crosses a bad
+    link, although the link is the exact name; ``routers``: for each router that a message names,
     whether it is at the end of a bad link."""
 
     exact: bool
@@ -169,11 +170,18 @@ def trial(shape: Shape, plan: str, seed: int, faults: str = "", **profile: Any) 
     named = [f"{component['kind']} {component['name']}" for component in found.components]
     blamed = {verdict.host for verdict in found.verdicts if verdict.verdict in ("slow", "failed")}
     right = [any(name in names for names in truth.accepted) for name in named]
+    true = [good or _is_bad_path(fabric, name) for name, good in zip(named, right)]
     complete = all(any(name in names for name in named) for names in truth.accepted)
-    sure = [(str(component.get("certainty", "certain" if component["certain"] else "possible")), good) for component, good in zip(found.components, right)]
+    sure = [(str(component.get("certainty", "certain" if component["certain"] else "possible")), good) for component, good in zip(found.components, true)]
     return Result(complete and all(right) and blamed == truth.bad_hosts, len(blamed - truth.bad_hosts), bool(named or blamed), sure, rounds, named,
                   [min(names) for names in truth.accepted],
                   [not bad.isdisjoint(group) for component in found.components for group in _routers(component["message"])])
+
+
+def _is_bad_path(fabric: Clos, name: str) -> bool:
+    """Return whether a name is that of the path of a pair, and a link on it is bad."""
+    pair = re.fullmatch(r"pair path (\S+) NPU (\d+) to (\S+) NPU (\d+)", name)
+    return pair is not None and fabric.is_path_bad(Npu(pair[1], int(pair[2])), Npu(pair[3], int(pair[4])))
 
 
 def _routers(message: str) -> list[list[str]]:

@@ -43,3 +43,9 @@ def test_a_pinned_path_shows_which_link_is_bad(faults, wiring):
     """The routers at the ends of the bad link answered, and no other one is named."""
     found = [trial(SHAPES[16, wiring], "leaves", seed, faults, source_port=50000) for seed in range(3)]
     assert [(one.exact, one.innocents, bool(one.routers), all(one.routers)) for one in found] == [(True, 0, True, True)] * 3
+
+
+@pytest.mark.parametrize("faults, plan, seed", [("leaf", "quick", 7820006), ("node + spine", "leaves", 7820003), ("leaf pair", "quick", 7800009)])
+def test_a_swept_pair_blames_no_host(faults, plan, seed):
+    """What a pair that is swept with many source ports repeats about its NPUs was counted as much as what other pairs say."""
+    assert trial(SHAPES[16, RAILS], plan, seed, faults, source_port=50000).innocents == 0

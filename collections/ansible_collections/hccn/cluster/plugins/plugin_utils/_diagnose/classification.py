@@ -88,6 +88,10 @@ class Layer:
         """Return the number of bad cells of an NPU."""
         return len(self.out[npu]) + len(self.into[npu])
 
+    def bad_again(self, npu: int) -> int:
+        """Return the number of bad cells of an NPU that repeat another one."""
+        return self.bad(npu) - len(set(self.out[npu])) - len(set(self.into[npu]))
+
     def links(self, npu: int) -> list[Link]:
         """Return the bad cells of an NPU."""
         return [(npu, target) for target in self.out[npu]] + [(source, npu) for source in self.into[npu]]

@@ -109,9 +109,10 @@ def plan_confirmation_run(plan: Mapping[str, Any], found: Diagnosis, results: Re
     if found.open_leaves:
         crossing = _without(absent, crossing_rounds(extended(plan, isolating), found.open_leaves, min(MOST_CROSSING, left - 2), absent, seed))
     port = _reported(results, SOURCE_PORT)
-    options = _other_options(port, _reported(results, QPS) or 1, left - len(crossing) - 3)
+    options = _other_options(port, _reported(results, QPS) or 1)
     retested = retest(extended(plan, [*isolating, *crossing]), pairs, set(found.proven), seed, options)
-    again, same = retested.again[:rounds_each * len(options)], retested.same[:rounds_each]
+    same = retested.same[:rounds_each]
+    again = retested.again[:min(rounds_each * len(options), max(len(same), left - len(crossing) - len(same) - 1))]
     others = retested.others[:max(0, left - len(crossing) - len(again) - len(same))]
     settling = [*isolating, *_without(absent, again), *crossing, *_without(absent, [*others, *same])]
     confirming = confirming_round(extended(plan, settling), {*absent, *found.contested}, seed) if contested else []
@@ -142,13 +143,12 @@ def _matching(pairs: Sequence[NpuPair], most: int) -> list[NpuPair]:
     return found
 
 
-def _other_options(port: int | None, used_qps: int, rounds: int) -> list[dict[str, int]]:
+def _other_options(port: int | None, used_qps: int) -> list[dict[str, int]]:
     """Return the options for other paths: other source ports if the run set one, else another number of queue pairs."""
     if port is None:
         return [{QPS: retest_qps(used_qps)}]
     first = min(port, LAST_PORT - PORTS)
-    others = [number for number in range(first, first + PORTS + 1) if number != port]
-    return [{SOURCE_PORT: other} for other in others[:max(1, min(PORTS, rounds))]]
+    return [{SOURCE_PORT: number} for number in range(first, first + PORTS + 1) if number != port]
 
 
 def _reported(results: Results, name: str) -> int | None:

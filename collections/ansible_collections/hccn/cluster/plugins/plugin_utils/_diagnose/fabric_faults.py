@@ -15,7 +15,7 @@ from math import sqrt
 from ...module_utils._core.words import some
 from .classification import SLOW, Classification, Link
 from .component import BOTH, CERTAIN, LEAF, NODE, NPU, PAIR, PATH, POSSIBLE, PROBABLE, SHOWN, SOURCE, SPINE, TARGET, UPLINK, Component
-from .inference import Cause, Explanation, Inference
+from .inference import SURE, Cause, Explanation, Inference
 from .measurement_table import INFERRED_CODES, Cell, Table
 from .npu_faults import MOST, NEARLY_ALL, NpuFaults
 from .path_counts import PathCounts
@@ -55,12 +55,25 @@ class FabricFaults:
         links = [(source, target) for source, targets in enumerate(self._layer.out) if targets and source not in ignored for target in targets
                  if target not in ignored and (self._cleared[source] or self._cleared[target]) and not self._hung((source, target))]
         self._paths = PathCounts(self._table, self._layer, ignored)
-        self._links = links
+        self._links = links = self._without_repeats(links)
         self._explanations: list[Explanation] = []
         if links:
-            self._inference = Inference(classification, self._layer, links, self._paths)
+            self._inference = Inference(classification, self._layer, links, self._paths, list(filter(self._follows_port, dict.fromkeys(links))))
             self._explanations = self._inference.explain()
             self._excuse()
+
+    def _without_repeats(self, links: Sequence[Link]) -> list[Link]:
+        """Return bad cells without those that were bad again with the same source port: the path was the same."""
+        if not any(cell.has_port for cell in self._table.cells):
+            return list(links)
+        left = {link: len({cell.path_options if cell.has_port else number for number, cell in enumerate(self._classification.cells(*link))
+                           if self._classification.is_bad(cell)}) for link in set(links)}
+        found = []
+        for link in links:
+            left[link] -= 1
+            if left[link] >= 0:
+                found.append(link)
+        return found
 
     # -- suspects
 
@@ -208,6 +221,9 @@ class FabricFaults:
         if len(once) <= max(MOST_ONCE, expected + SIGMAS * sqrt(expected)):
             self.slow_once = once
         excused = set(self.slow_once)
+        for found in self._traced_uplinks([link for link in left if link not in excused]):
+            self.components.append(self._in_fabric(found))
+            excused.update(found.links)
         by_hosts: dict[frozenset[str], list[Link]] = {}
         for link in [link for link in left if link not in excused]:
             if self._layer.state != SLOW or link not in self._layer.uncertain or self._times_bad(link) > 1:
@@ -217,6 +233,23 @@ class FabricFaults:
             return
         for links in by_hosts.values():
             self._add_pair(links)
+
+    def _traced_uplinks(self, left: Sequence[Link]) -> list[Explanation]:
+        """Return an uplink for each leaf that bad pairs with different other leaves share, and routers with them that no good measurement passed."""
+        crossing: dict[str, dict[str, list[Link]]] = {}
+        for link in left:
+            path = self._paths.path(link)
+            if path is not None and path[0] != path[1]:
+                for leaf, other in (path, path[::-1]):
+                    crossing.setdefault(leaf, {}).setdefault(other, []).append(link)
+        found: list[Explanation] = []
+        for leaf, by_leaf in sorted(crossing.items(), key=lambda item: -sum(map(len, item[1].values()))):
+            taken = {link for one in found for link in one.links}
+            links = [link for others in by_leaf.values() for link in others if link not in taken]
+            if len([others for others in by_leaf.values() if not taken.issuperset(others)]) > 1 and (
+                    any(map(self._follows_port, links)) and self._only_when_bad(links)):
+                found.append(Explanation((LEAF, leaf, BOTH), 0.0, links, SURE[0][0]))
+        return found
 
     def _add_many_pairs(self, by_hosts: dict[frozenset[str], list[Link]]) -> None:
         links = [link for found in by_hosts.values() for link in found]
@@ -284,6 +317,16 @@ class FabricFaults:
         if self._layer.state == SLOW:
             return [cell for cell in cells if cell.code not in INFERRED_CODES]
         return [cell for cell in cells if cell.worth is None or not self._classification.is_bad(cell)]
+
+    def _follows_port(self, link: Link) -> bool:
+        """Return True if a cell was bad again with the same source port and good with others, each time: the path that the port selects is bad, not a host."""
+        states: dict[tuple[str, str], list[bool]] = {}
+        for cell in self._cells(link):
+            if not cell.has_port:
+                return False
+            states.setdefault(cell.path_options, []).append(self._classification.is_bad(cell))
+        return all(all(found) or not any(found) for found in states.values()) and any(all(found) and found[1:] for found in states.values()) and (
+            sum(not any(found) for found in states.values()) >= LEAST_GOOD)
 
     def _conclusion_of_retries(self, link: Link) -> tuple[str, str]:
         """Return the conclusion from the repeated measurements of a pair, and how sure it is.

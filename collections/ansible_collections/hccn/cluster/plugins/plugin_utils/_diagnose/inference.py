@@ -89,10 +89,12 @@ def certainty(margin: float) -> str:
 
 
 class Inference:
-    """Explains bad ``links`` by components. ``paths``: the measurements between leaves that count."""
+    """Explains bad ``links`` by components. ``paths``: the measurements between leaves that count. ``path_only``: links of which repeated measurements prove
+    that the fault is on the path, not on a host."""
 
-    def __init__(self, classification: Classification, layer: Layer, links: Sequence[Link], paths: PathCounts) -> None:
+    def __init__(self, classification: Classification, layer: Layer, links: Sequence[Link], paths: PathCounts, path_only: Collection[Link] = ()) -> None:
         self._classification, self._table, self._layer, self._paths = classification, classification.table, layer, paths
+        self._path_only = frozenset(path_only)
         self._stride = max(1, len(links) // MOST_LINKS)
         self._links = links[::self._stride]
         self._members: dict[Cause, list[int]] = {}
@@ -120,7 +122,7 @@ class Inference:
     def causes(self, link: Link) -> Iterator[Cause]:
         """Return the components that a measurement crosses."""
         leaves = [self._table.leaves[npu] for npu in link]
-        for npu, side in zip(link, (SOURCE, TARGET)):
+        for npu, side in zip(link, (SOURCE, TARGET)) if link not in self._path_only else ():
             for direction in (BOTH, side):
                 yield NPU, npu, direction
                 yield NODE, self._classification.host_of[npu], direction
@@ -282,9 +284,16 @@ class Inference:
                     sides[str(self._table.leaves[npu])].add(hosts[npu])
             return all(len(side) > 1 for side in sides.values())
         if kind == LEAF:
-            return all(len({hosts[npu] for link in links for npu in link if (self._table.leaves[npu] == owner) is inside}) > 1 for inside in (True, False))
+            away = {self._away(link, owner) for link in links if link in self._path_only}
+            return len(away) > 1 or all(
+                len({hosts[npu] for link in links for npu in link if (self._table.leaves[npu] == owner) is inside}) > 1 for inside in (True, False))
         common = Counter(host for link in links for host in {hosts[npu] for npu in link})
         return len(common) > 2 and max(common.values()) <= max(1, len(links) - 2)
+
+    def _away(self, link: Link, leaf: str) -> str | None:
+        """Return the other leaf of a link that crosses the uplinks of a leaf."""
+        one, other = (self._table.leaves[npu] for npu in link)
+        return other if one == leaf else one
 
     def _is_even(self, links: Sequence[Link], host: object) -> bool:
         """Return True if every NPU of the host has its share of the bad measurements. One bad NPU is not a bad host."""
