@@ -15,7 +15,7 @@ from dataclasses import replace
 from functools import cached_property
 from itertools import combinations
 from math import log
-from statistics import median, stdev
+from statistics import median, median_low, stdev
 from typing import NamedTuple
 
 from ...module_utils._core.samples import GBIT
@@ -175,15 +175,24 @@ class Classification:
 
     def is_within_noise(self, link: Link) -> bool:
         """Return True if noise of unknown size explains a slow cell so well that its NPU is not named: few values are near the normal one, and neither they nor
-        repeated ones show that the noise is much smaller. A value below a floor is always too low."""
+        repeated ones show that the noise is much smaller. Nor is it named for a latency that single operations of most other pairs reach as well. A value below
+        a floor is always too low."""
         found = self.worth(*link) if self.is_noise_unknown else None
         if found is None or any(cell.worth is not None and cell.worth < cell.floor for cell in self.cells(*link)):
             return False
         normal = self.normals[self._stratum(*link, found[1])]
         share = found[0] / normal.reference
-        if normal.agreeing >= LEAST_AGREEING or share <= MOST_BY_NOISE:
+        if normal.agreeing >= LEAST_AGREEING:
+            return False
+        if -log(share) < self._jitter(found[1]):
+            return True
+        if share <= MOST_BY_NOISE:
             return False
         return normal.agreeing < 2 or -log(share) < SPREADS_OF_FEW * normal.spread
+
+    def _jitter(self, kind: int) -> float:
+        """Return how far single operations of latencies of this kind usually are from the typical ones, as a logarithm: the median of their measurements."""
+        return median_low([cell.jitter for cell in self.table.cells if cell.kind == kind and cell.worth is not None] or [0.0])
 
     def _with_noise(self, stratum: Stratum, found: Normal) -> Normal:
         """Return a normal value with the tail of low values between NPUs that reach it elsewhere; of few values, with the spread of repeated ones, and without

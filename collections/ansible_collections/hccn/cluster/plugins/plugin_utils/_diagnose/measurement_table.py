@@ -54,6 +54,7 @@ class Cell(NamedTuple):
     ``path_options``: source port and number of queue pairs; packets take another path if they differ. ``floor``: Gbit/s below which the cell is slow.
     ``rate``: the line rate in the record, 0 if there is none. ``both``: whether both directions were measured at once. ``long``: whether
     the test had a duration, so that the pairs of a round share links. ``routers``: the addresses of those on its path, if it was traced.
+    ``jitter``: of a latency, how far the 99th percentile of its single operations is from the typical one, as a logarithm; 0 if it is unknown.
     """
 
     source: int
@@ -70,6 +71,7 @@ class Cell(NamedTuple):
     both: bool = False
     long: bool = False
     routers: tuple[str, ...] = ()
+    jitter: float = 0.0
 
     @property
     def has_port(self) -> bool:

@@ -9,13 +9,14 @@ of a row.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from math import log
 from typing import Any, NamedTuple
 
 from ...module_utils._core.errors import InputError
 from ...module_utils._core.numbers import is_count
 from ...module_utils._core.problems import Problem
-from ...module_utils._core.samples import GBIT, MICROSECONDS
+from ...module_utils._core.samples import GBIT, MICROSECONDS, typical
 from ...module_utils._core.samples import worth as worth_of
 from ...module_utils._core.words import printable
 from ...module_utils._device.host import MAX_DEVICE_ID
@@ -127,12 +128,12 @@ class _Reader:
         path_options = (printable(options.get(SOURCE_PORT), LONGEST_CODE), printable(options.get(QPS), LONGEST_CODE))
         rate, floor = _line_rate(context), self._floor(context, unit, size)
         message, failed_end = printable(error.get("message", "no sample in the record"), LONGEST_MESSAGE), context.get("failed_end")
-        routers = _routers(context)
+        routers, jitter = _routers(context), _jitter(record.get("samples") or ()) if worth and unit == MICROSECONDS else 0.0
         number = self._table.number_of_kind(kind)
         sides = {side: self._table.number(*npu) for side, npu in (("source", source), ("target", target))}
         accused = sides.get(failed_end) if isinstance(failed_end, str) else None
         self._table.cells.append(Cell(sides["source"], sides["target"], number, worth, code, message, accused, pair, path_options, floor, rate,
-                                      options.get("bidirectional") is True, _is_long(options), routers))
+                                      options.get("bidirectional") is True, _is_long(options), routers, jitter))
 
     def _add_without_clock(self, source: Npu, target: Npu, context: Mapping[str, Any]) -> None:
         """Count a test without a result for the host that reports it, unless the clock is that of its partner."""
@@ -239,6 +240,13 @@ def _place(value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:
         raise InputError(f"{printable(value, 40)!r} is not an index of its hosts")
     return value
+
+
+def _jitter(samples: Sequence[Mapping[str, Any]]) -> float:
+    """Return how far the 99th percentile of a latency is from the typical one, as a logarithm, the least of all samples; 0 if the tool reports none."""
+    pairs = [(typical(latency), latency.get("p99")) for latency in (sample.get("latency_us") or {} for sample in samples)]
+    worths = [(_worth(usual, MICROSECONDS), _worth(rare, MICROSECONDS)) for usual, rare in pairs if usual and rare]
+    return max(0.0, min((log(usual / rare) for usual, rare in worths if usual and rare), default=0.0))
 
 
 def _line_rate(context: Mapping[str, Any]) -> float:

@@ -99,6 +99,25 @@ def test_few_values_show_whether_noise_explains_a_slow_npu(other, again, named):
     assert [(part["kind"], part["name"], part["certainty"]) for part in found.components] == named
 
 
+@pytest.mark.parametrize("rare, named", [((18756.4, 20012.4, 13623.6), []), ((5700.0, 8100.0, 3100.0), [("npu", "n2 NPU 0", "probable")])])
+def test_a_latency_that_single_operations_of_other_pairs_reach_is_noise(rare, named):
+    """Three virtual machines, of which one pair is near the normal latency. ``rare``: 99th percentiles."""
+    pairs = [(npu("n3"), npu("n2"), 5662.0), (npu("n2"), npu("n4"), 8083.3), (npu("n4"), npu("n3"), 3067.5)]
+    records = [{**record(f"p{number}", source, target, 1.0), "measure": "latency", "operation": "read",
+                "samples": [{"size_bytes": 2, "latency_us": {"min": 1100.0, "max": 33451.4, "typical": typical, "avg": 1.2 * typical, "p99": p99}}]}
+               for number, ((source, target, typical), p99) in enumerate(zip(pairs, rare), 1)]
+    found = diagnose_records(records)
+    assert [(part["kind"], part["name"], part["certainty"]) for part in found.components] == named
+    assert found.uncertain != []
+
+
+@pytest.mark.parametrize("p99", ["many", -1.0, float("nan"), [], True])
+def test_a_percentile_that_is_no_latency_drops_the_record(p99):
+    made = {**record("p1", npu("n1"), npu("n2"), 1.0), "measure": "latency", "samples": [{"size_bytes": 2, "latency_us": {"typical": 2.1, "p99": p99}}]}
+    found = diagnose_records([made, *measured((npu("n2"), npu("n1"), 200.0))])
+    assert [problem.rule for problem in found.problems] == ([] if p99 == [] else ["record_not_understood"])
+
+
 TENTH = ((npu("n1"), npu("n2"), 200.0), (npu("n2"), npu("n1"), 201.0), (npu("n1"), npu("n3"), 199.0), (npu("n2"), npu("n3"), 200.0),
          (npu("n3"), npu("n1"), 20.0), (npu("n3"), npu("n2"), 20.2))
 """n3 sends at a tenth."""
