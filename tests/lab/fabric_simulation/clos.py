@@ -122,10 +122,11 @@ class Clos:
                     found.append(f"172.{16 + (resource[0] == 'down')}.{place}.{spine}")
         return found
 
-    def is_path_bad(self, one: Npu, other: Npu) -> bool:
-        """Return whether a link between the leaves of two NPUs is bad, on the path that the source port of the run selects, in either direction."""
-        return self.source_port is not None and any(
-            resource[0] != "npu" and self._capacity(resource) < 1 for pair in ((one, other), (other, one)) for resource in self._path(*pair, {}))
+    def is_path_bad(self, source: Npu, target: Npu) -> bool:
+        """Return whether a link between the leaves of two NPUs is bad, on the path that the source port of the run selects."""
+        pair = frozenset((self.leaf(source), self.leaf(target)))
+        return pair in self.leaf_pairs or (self.source_port is not None and any(
+            resource[0] != "npu" and self._capacity(resource) < 1 for resource in self._path(source, target, {})))
 
     def _routers(self, path: Sequence[Resource]) -> list[str]:
         """Return the routers of a path: its first leaf, and the ends of the links between leaves."""

@@ -127,8 +127,8 @@ CLASSES: Mapping[str, Callable[[Faults], Any]] = {
 
 
 class Result(NamedTuple):
-    """The result of one run. ``sure``: for each name, how sure the diagnosis is and whether it is right, where the path of a pair is right if it crosses a bad
-    link, although the link is the exact name; ``routers``: for each router that a message names,
+    """The result of one run. ``sure``: for each name, how sure the diagnosis is and whether it is right. The path of a pair is also right if a link
+    on it is bad, although it is not the exact name. ``routers``: for each router that a message names,
     whether it is at the end of a bad link."""
 
     exact: bool

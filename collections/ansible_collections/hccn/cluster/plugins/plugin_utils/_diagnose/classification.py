@@ -175,7 +175,7 @@ class Classification:
 
     def is_within_noise(self, link: Link) -> bool:
         """Return True if noise of unknown size explains a slow cell so well that its NPU is not named: few values are near the normal one, and neither they nor
-        repeated ones show that the noise is much smaller. Nor is it named for a latency that single operations of most other pairs reach as well. A value below
+        repeated ones show that the noise is much smaller. Nor is it named for a latency that single operations of good pairs reach as well. A value below
         a floor is always too low."""
         found = self.worth(*link) if self.is_noise_unknown else None
         if found is None or any(cell.worth is not None and cell.worth < cell.floor for cell in self.cells(*link)):
@@ -191,8 +191,12 @@ class Classification:
         return normal.agreeing < 2 or -log(share) < SPREADS_OF_FEW * normal.spread
 
     def _jitter(self, kind: int) -> float:
-        """Return how far single operations of latencies of this kind usually are from the typical ones, as a logarithm: the median of their measurements."""
-        return median_low([cell.jitter for cell in self.table.cells if cell.kind == kind and cell.worth is not None] or [0.0])
+        """Return how far single operations of good latencies of this kind are from the typical ones, as a logarithm: the median of the hosts' medians."""
+        of_host: dict[str, list[float]] = {}
+        for cell in self.table.cells:
+            if cell.kind == kind and not self.is_bad(cell):
+                of_host.setdefault(self.table.npus[cell.source].host, []).append(cell.jitter)
+        return median_low(list(map(median_low, of_host.values())) or [0.0])
 
     def _with_noise(self, stratum: Stratum, found: Normal) -> Normal:
         """Return a normal value with the tail of low values between NPUs that reach it elsewhere; of few values, with the spread of repeated ones, and without

@@ -9,13 +9,13 @@ inference.py finds the components. A suspect whose bad cells a component of the 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from math import sqrt
 
 from ...module_utils._core.words import some
 from .classification import SLOW, Classification, Link
 from .component import BOTH, CERTAIN, LEAF, NODE, NPU, PAIR, PATH, POSSIBLE, PROBABLE, SHOWN, SOURCE, SPINE, TARGET, UPLINK, Component
-from .inference import SURE, Cause, Explanation, Inference
+from .inference import LEAST_CERTAIN, Cause, Explanation, Inference
 from .measurement_table import INFERRED_CODES, Cell, Table
 from .npu_faults import MOST, NEARLY_ALL, NpuFaults
 from .path_counts import PathCounts
@@ -58,20 +58,23 @@ class FabricFaults:
         self._links = links = self._without_repeats(links)
         self._explanations: list[Explanation] = []
         if links:
-            self._inference = Inference(classification, self._layer, links, self._paths, list(filter(self._follows_port, dict.fromkeys(links))))
+            self._inference = Inference(classification, self._layer, links, self._paths, self._follows_port)
             self._explanations = self._inference.explain()
             self._excuse()
 
     def _without_repeats(self, links: Sequence[Link]) -> list[Link]:
         """Return bad cells without those that were bad again with the same source port: the path was the same."""
-        if not any(cell.has_port for cell in self._table.cells):
+        if not self._table.is_pinned:
             return list(links)
-        left = {link: len({cell.path_options if cell.has_port else number for number, cell in enumerate(self._classification.cells(*link))
-                           if self._classification.is_bad(cell)}) for link in set(links)}
+        repeats: dict[Link, int] = {}
+        for link in set(links):
+            options = [cell.path_options for cell in self._cells(link) if cell.has_port and self._classification.is_bad(cell)]
+            repeats[link] = len(options) - len(set(options))
         found = []
         for link in links:
-            left[link] -= 1
-            if left[link] >= 0:
+            if repeats[link] > 0:
+                repeats[link] -= 1
+            else:
                 found.append(link)
         return found
 
@@ -106,7 +109,7 @@ class FabricFaults:
                 self.doubtful[npu] = on_hosts[npu]
                 continue
             links = [link for link in self._layer.links(npu) if self._cleared[link[link[0] == npu]]]
-            if links and all(not fabric.isdisjoint(self._inference.causes(link)) for link in links):
+            if links and all(link in self._inference.path_only or not fabric.isdisjoint(self._inference.causes(link)) for link in links):
                 self.excused.add(npu)
             elif links:
                 self.doubtful[npu] = self._inference.certainty_of_npu(npu)
@@ -188,13 +191,10 @@ class FabricFaults:
         They are several if measurements cross the component in both directions, or enter it by different links: a router answers with the address of the port
         at which a packet arrives.
         """
-        is_bad = self._classification.is_bad
-        bad = [cell for cell in self._cells(*dict.fromkeys(links)) if cell.routers and is_bad(cell)]
-        traced_good = [cell.routers for cell in self._table.cells if cell.routers and not is_bad(cell)]
-        longest = max((len(cell.routers) for cell in bad), default=0)
-        if sum(len(found) >= longest for found in traced_good) < LEAST_GOOD:
+        bad = self._traced_bad(links)
+        good = self._routers_of_good(bad)
+        if good is None:
             return ""
-        good = {router for found in traced_good for router in found}
         passed: dict[str, set[int]] = {}
         for number, cell in enumerate(bad):
             for router in sorted(set(cell.routers) - good):
@@ -209,6 +209,16 @@ class FabricFaults:
         if left or not named or len(named) > max(1, len(bad) // 2):
             return ""
         return f"each bad measurement that was traced passed {'one of ' if named[1:] else ''}{some(named, 4)}, and no good one did"
+
+    def _traced_bad(self, links: Iterable[Link]) -> list[Cell]:
+        """Return the traced bad measurements of these cells."""
+        return [cell for cell in self._cells(*dict.fromkeys(links)) if cell.routers and self._classification.is_bad(cell)]
+
+    def _routers_of_good(self, bad: Sequence[Cell]) -> set[str] | None:
+        """Return the routers that good measurements of any cells passed; None if too few were traced as far as the ``bad`` ones."""
+        good = [cell.routers for cell in self._table.cells if cell.routers and not self._classification.is_bad(cell)]
+        longest = max((len(cell.routers) for cell in bad), default=0)
+        return {router for found in good for router in found} if sum(len(found) >= longest for found in good) >= LEAST_GOOD else None
 
     # -- single pairs
 
@@ -235,21 +245,22 @@ class FabricFaults:
             self._add_pair(links)
 
     def _traced_uplinks(self, left: Sequence[Link]) -> list[Explanation]:
-        """Return an uplink for each leaf that bad pairs with different other leaves share, and routers with them that no good measurement passed."""
-        crossing: dict[str, dict[str, list[Link]]] = {}
-        for link in left:
-            path = self._paths.path(link)
-            if path is not None and path[0] != path[1]:
-                for leaf, other in (path, path[::-1]):
-                    crossing.setdefault(leaf, {}).setdefault(other, []).append(link)
-        found: list[Explanation] = []
-        for leaf, by_leaf in sorted(crossing.items(), key=lambda item: -sum(map(len, item[1].values()))):
-            taken = {link for one in found for link in one.links}
-            links = [link for others in by_leaf.values() for link in others if link not in taken]
-            if len([others for others in by_leaf.values() if not taken.issuperset(others)]) > 1 and (
-                    any(map(self._follows_port, links)) and self._only_when_bad(links)):
-                found.append(Explanation((LEAF, leaf, BOTH), 0.0, links, SURE[0][0]))
-        return found
+        """Return an uplink for each leaf whose bad paths, to different other leaves, passed the same router, if no good measurement did."""
+        links = [link for link in dict.fromkeys(left) if self._follows_port(link)]
+        good = self._routers_of_good(self._traced_bad(links))
+        if good is None:
+            return []
+        passed: dict[str, list[Link]] = {}
+        for link in links:
+            for router in sorted({router for cell in self._traced_bad([link]) for router in cell.routers} - good):
+                passed.setdefault(router, []).append(link)
+        uplinks: dict[str, list[Link]] = {}
+        for through in passed.values():
+            leaves = [{self._table.leaves[npu] for npu in link} for link in through]
+            for leaf in filter(None, set.intersection(*leaves) if len(set.union(*leaves)) > 2 else ()):
+                uplinks.setdefault(leaf, []).extend(link for link in through if not any(link in known for known in uplinks.values()))
+        return [Explanation((LEAF, leaf, BOTH), len(found) / (len(found) + self._paths.good(LEAF, leaf, BOTH)), found, LEAST_CERTAIN)
+                for leaf, found in uplinks.items() if found]
 
     def _add_many_pairs(self, by_hosts: dict[frozenset[str], list[Link]]) -> None:
         links = [link for found in by_hosts.values() for link in found]
@@ -319,14 +330,20 @@ class FabricFaults:
         return [cell for cell in cells if cell.worth is None or not self._classification.is_bad(cell)]
 
     def _follows_port(self, link: Link) -> bool:
-        """Return True if a cell was bad again with the same source port and good with others, each time: the path that the port selects is bad, not a host."""
+        """Return True if a cell was bad again with the same source port and good with others, each time: the path that the port selects is bad, not a host.
+
+        A port also selects a link of a bond and a queue of the target, so that only a trace shows that it selects a path: neither of these is traced.
+        """
+        if not self._table.is_pinned:
+            return False
         states: dict[tuple[str, str], list[bool]] = {}
         for cell in self._cells(link):
             if not cell.has_port:
                 return False
             states.setdefault(cell.path_options, []).append(self._classification.is_bad(cell))
-        return all(all(found) or not any(found) for found in states.values()) and any(all(found) and found[1:] for found in states.values()) and (
-            sum(not any(found) for found in states.values()) >= LEAST_GOOD)
+        if any(len(set(found)) > 1 for found in states.values()) or not self._traced_bad([link]):
+            return False
+        return any(found[0] and found[1:] for found in states.values()) and sum(not found[0] for found in states.values()) >= LEAST_GOOD
 
     def _conclusion_of_retries(self, link: Link) -> tuple[str, str]:
         """Return the conclusion from the repeated measurements of a pair, and how sure it is.

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import exp, log
@@ -52,7 +52,8 @@ measurement, each is as likely."""
 COST_OF_SHARE, COST_OF_TIMES, COST_OF_DIRECTION, COST_OF_PLANE = 0.5, 5.0, 0.7, 4.0
 """The same in addition: for one of several links, for an NPU or a host that is bad from time to time, for one direction, and for spines of one rail only."""
 
-SURE = ((log(99), CERTAIN), (log(4), PROBABLE), (0.0, POSSIBLE))
+LEAST_CERTAIN = log(99)
+SURE = ((LEAST_CERTAIN, CERTAIN), (log(4), PROBABLE), (0.0, POSSIBLE))
 """Least margin over the next best explanation for each word: odds of 99 to 1 and of 4 to 1. tests/lab/fabric_simulation checks these words."""
 
 MOST_LINKS = 4_000
@@ -89,14 +90,14 @@ def certainty(margin: float) -> str:
 
 
 class Inference:
-    """Explains bad ``links`` by components. ``paths``: the measurements between leaves that count. ``path_only``: links of which repeated measurements prove
-    that the fault is on the path, not on a host."""
+    """Explains bad ``links`` by components. ``paths``: the measurements between leaves that count. ``is_path_only``: whether repeated measurements of a link
+    prove that the fault is on its path, not on a host."""
 
-    def __init__(self, classification: Classification, layer: Layer, links: Sequence[Link], paths: PathCounts, path_only: Collection[Link] = ()) -> None:
+    def __init__(self, classification: Classification, layer: Layer, links: Sequence[Link], paths: PathCounts, is_path_only: Callable[[Link], bool]) -> None:
         self._classification, self._table, self._layer, self._paths = classification, classification.table, layer, paths
-        self._path_only = frozenset(path_only)
         self._stride = max(1, len(links) // MOST_LINKS)
         self._links = links[::self._stride]
+        self.path_only = frozenset(filter(is_path_only, set(self._links)))
         self._members: dict[Cause, list[int]] = {}
         for number, link in enumerate(self._links):
             for cause in self.causes(link):
@@ -122,7 +123,7 @@ class Inference:
     def causes(self, link: Link) -> Iterator[Cause]:
         """Return the components that a measurement crosses."""
         leaves = [self._table.leaves[npu] for npu in link]
-        for npu, side in zip(link, (SOURCE, TARGET)) if link not in self._path_only else ():
+        for npu, side in zip(link, (SOURCE, TARGET)) if link not in self.path_only else ():
             for direction in (BOTH, side):
                 yield NPU, npu, direction
                 yield NODE, self._classification.host_of[npu], direction
@@ -284,7 +285,7 @@ class Inference:
                     sides[str(self._table.leaves[npu])].add(hosts[npu])
             return all(len(side) > 1 for side in sides.values())
         if kind == LEAF:
-            away = {self._away(link, owner) for link in links if link in self._path_only}
+            away = {self._away(link, owner) for link in links if link in self.path_only}
             return len(away) > 1 or all(
                 len({hosts[npu] for link in links for npu in link if (self._table.leaves[npu] == owner) is inside}) > 1 for inside in (True, False))
         common = Counter(host for link in links for host in {hosts[npu] for npu in link})

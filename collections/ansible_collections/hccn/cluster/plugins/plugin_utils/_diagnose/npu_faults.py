@@ -66,9 +66,9 @@ class NpuFaults:
 
     def _is_cleared(self, npu: int) -> bool:
         """Return True if enough cells prove the NPU good. If all its bad cells are certain, cells that are merely not bad count, too. A pair that was bad again
-        is no reason to ask for more."""
+        with other source ports is no reason to ask for more."""
         total = self.layer.total(npu) - self.layer.inconclusive[npu]
-        least = cleared_by(total - self.layer.bad_again(npu))
+        least = cleared_by(total - (self.layer.bad_again(npu) if self.table.is_pinned else 0))
         if self.layer.good[npu] >= least:
             return True
         return total - self.layer.bad(npu) >= least and self.layer.uncertain.isdisjoint(self.layer.links(npu))

@@ -14,9 +14,9 @@ from math import log
 from typing import Any, NamedTuple
 
 from ...module_utils._core.errors import InputError
-from ...module_utils._core.numbers import is_count
+from ...module_utils._core.numbers import is_count, is_number
 from ...module_utils._core.problems import Problem
-from ...module_utils._core.samples import GBIT, MICROSECONDS, typical
+from ...module_utils._core.samples import GBIT, MICROSECONDS
 from ...module_utils._core.samples import worth as worth_of
 from ...module_utils._core.words import printable
 from ...module_utils._device.host import MAX_DEVICE_ID
@@ -128,7 +128,7 @@ class _Reader:
         path_options = (printable(options.get(SOURCE_PORT), LONGEST_CODE), printable(options.get(QPS), LONGEST_CODE))
         rate, floor = _line_rate(context), self._floor(context, unit, size)
         message, failed_end = printable(error.get("message", "no sample in the record"), LONGEST_MESSAGE), context.get("failed_end")
-        routers, jitter = _routers(context), _jitter(record.get("samples") or ()) if worth and unit == MICROSECONDS else 0.0
+        routers, jitter = _routers(context), _jitter(record.get("samples") or (), worth) if worth and unit == MICROSECONDS else 0.0
         number = self._table.number_of_kind(kind)
         sides = {side: self._table.number(*npu) for side, npu in (("source", source), ("target", target))}
         accused = sides.get(failed_end) if isinstance(failed_end, str) else None
@@ -242,11 +242,12 @@ def _place(value: Any) -> int:
     return value
 
 
-def _jitter(samples: Sequence[Mapping[str, Any]]) -> float:
-    """Return how far the 99th percentile of a latency is from the typical one, as a logarithm, the least of all samples; 0 if the tool reports none."""
-    pairs = [(typical(latency), latency.get("p99")) for latency in (sample.get("latency_us") or {} for sample in samples)]
-    worths = [(_worth(usual, MICROSECONDS), _worth(rare, MICROSECONDS)) for usual, rare in pairs if usual and rare]
-    return max(0.0, min((log(usual / rare) for usual, rare in worths if usual and rare), default=0.0))
+def _jitter(samples: Sequence[Mapping[str, Any]], worth: float) -> float:
+    """Return how far the 99th percentile of a latency is from the typical one, as a logarithm; 0 if the sample has none or none that is plausible."""
+    found = [(sample.get("latency_us") or {}).get("p99") for sample in samples]
+    if len(found) != 1 or not is_number(found[0]) or not 1 / MOST_WORTH <= found[0] <= 1 / LEAST_WORTH:
+        return 0.0
+    return max(0.0, log(found[0] * worth))
 
 
 def _line_rate(context: Mapping[str, Any]) -> float:

@@ -227,17 +227,16 @@ def _record(source, target, name, port, gbit_s, routers=()):
             **({"context": {"routers": list(routers)}} if routers else {})}
 
 
-def _with_bad_paths(*pairs, same=1):
-    """Return a diagnosis of results in which these pairs are slow with the port of the run, ``same`` times more as well, and good with three others.
+def _with_bad_paths(pairs, router=lambda target: "203.0.113.9"):
+    """Return a diagnosis of results in which these pairs are slow with the port of the run, again with it and with another one, and good with two others.
 
-    A path passes the router of its leaf, and a spine, which answers with the port that the packet enters; only the bad one is 203.0.113.9.
+    A path passes the router of its leaf, and a spine, which answers with the port that the packet enters, ``router(target)`` for the bad one.
     """
     results = measured(FULL, lambda number, source, target, device: 0.6 if device == 0 and (source, target) in pairs else 1.0, source_port=50000)
     for source, target in pairs:
-        results[source]["measurements"] += [_record(source, target, "%s-same-%d" % (source, number), 50000, 120.0, ["203.0.113.1", "203.0.113.9"])
-                                            for number in range(same)]
-        results[source]["measurements"] += [_record(source, target, "%s-other-%d" % (source, port), port, 200.0, ["203.0.113.1", "203.0.113.2"])
-                                            for port in (50001, 50002, 50003)]
+        results[source]["measurements"] += [
+            *(_record(source, target, "%s-bad-%d" % (source, port), port, 120.0, ["203.0.113.1", router(target)]) for port in (50000, 50001)),
+            *(_record(source, target, "%s-good-%d" % (source, port), port, 200.0, ["203.0.113.1", "203.0.113.2"]) for port in (50002, 50003))]
     return diagnose(HOSTS, results, plan=FULL)
 
 
@@ -248,20 +247,35 @@ def _direction(one, other):
 
 def test_bad_paths_of_one_leaf_that_pass_the_same_router_are_its_uplink():
     """Both cross uplinks of the leaf of n01 and n02, to different leaves."""
-    found = _with_bad_paths(_direction("n01", "n05"), _direction("n02", "n09"))
+    found = _with_bad_paths([_direction("n01", "n05"), _direction("n02", "n09")])
     assert (named(found), bad(found)) == ([("uplink", "uplink of leaf R0G0", "certain")], [])
     assert found.components[0]["message"].endswith("each bad measurement that was traced passed 203.0.113.9, and no good one did")
 
 
 def test_bad_paths_with_one_host_in_common_are_not_the_host():
-    found = _with_bad_paths(_direction("n01", "n05"), _direction("n01", "n09"))
+    found = _with_bad_paths([_direction("n01", "n05"), _direction("n01", "n09")])
     assert (named(found), bad(found)) == ([("uplink", "uplink of leaf R0G0", "certain")], [])
 
 
 def test_bad_paths_between_the_same_two_leaves_do_not_show_which_one():
-    found = _with_bad_paths(_direction("n01", "n05"))
+    found = _with_bad_paths([_direction("n01", "n05")])
     assert [kind for kind, _name, _sure in named(found)] == ["pair"]
 
+
+def test_bad_paths_of_one_leaf_that_pass_different_routers_are_not_its_uplink():
+    """Two uplinks are bad, those of the leaves of n05 and n09."""
+    found = _with_bad_paths([_direction("n01", "n05"), _direction("n02", "n09")], lambda target: "203.0.113.%d" % (7 + (target in ("n02", "n09"))))
+    assert [(kind, sure) for kind, _name, sure in named(found)] == [("pair", "certain")] * 2
+
+
+def test_a_host_of_paths_that_were_not_traced_may_be_bad():
+    """A port also selects a link of a bond, which is not traced."""
+    pairs = [_direction("n01", "n05"), _direction("n01", "n09")]
+    results = measured(FULL, lambda number, source, target, device: 0.6 if device == 0 and (source, target) in pairs else 1.0, source_port=50000)
+    for source, target in pairs:
+        results[source]["measurements"] += [_record(source, target, "%s-%d" % (target, number), port, gbit_s) for number, (port, gbit_s) in enumerate(
+            [(50000, 120.0), (50001, 120.0), (50002, 200.0), (50003, 200.0)])]
+    assert [kind for kind, _name, _sure in named(diagnose(HOSTS, results, plan=FULL))] == ["pair", "pair"]
 
 def test_a_pair_that_is_bad_again_and_again_does_not_hide_the_good_ones_of_its_npus():
     """Both NPUs have one other partner, with which they are good."""
