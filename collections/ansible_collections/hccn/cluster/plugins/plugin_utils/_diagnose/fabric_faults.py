@@ -10,12 +10,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
+from itertools import chain
 from math import sqrt
 
 from ...module_utils._core.words import some
 from .classification import SLOW, Classification, Link
 from .component import BOTH, CERTAIN, LEAF, NODE, NPU, PAIR, PATH, POSSIBLE, PROBABLE, SHOWN, SOURCE, SPINE, TARGET, UPLINK, Component
-from .inference import LEAST_CERTAIN, Cause, Explanation, Inference
+from .inference import LEAST_CERTAIN, LEAST_PROBABLE, Cause, Explanation, Inference
 from .measurement_table import INFERRED_CODES, Cell, Table
 from .npu_faults import MOST, NEARLY_ALL, NpuFaults
 from .path_counts import PathCounts
@@ -245,8 +246,11 @@ class FabricFaults:
             self._add_pair(links)
 
     def _traced_uplinks(self, left: Sequence[Link]) -> list[Explanation]:
-        """Return an uplink for each leaf whose bad paths, to different other leaves, passed the same router, if no good measurement did."""
-        links = [link for link in dict.fromkeys(left) if self._follows_port(link)]
+        """Return an uplink for each leaf whose bad paths, to different other leaves, passed the same router, if no good measurement did.
+
+        It is certain if one of the paths follows its port. Otherwise, the paths may not have a host in common, which may be the cause.
+        """
+        links = [link for link in dict.fromkeys(left) if self._traced_bad([link])]
         good = self._routers_of_good(self._traced_bad(links))
         if good is None:
             return []
@@ -254,13 +258,17 @@ class FabricFaults:
         for link in links:
             for router in sorted({router for cell in self._traced_bad([link]) for router in cell.routers} - good):
                 passed.setdefault(router, []).append(link)
-        uplinks: dict[str, list[Link]] = {}
-        for through in passed.values():
+        found: dict[str, list[Link]] = {}
+        for through in sorted(passed.values(), key=len, reverse=True):
             leaves = [{self._table.leaves[npu] for npu in link} for link in through]
-            for leaf in filter(None, set.intersection(*leaves) if len(set.union(*leaves)) > 2 else ()):
-                uplinks.setdefault(leaf, []).extend(link for link in through if not any(link in known for known in uplinks.values()))
-        return [Explanation((LEAF, leaf, BOTH), len(found) / (len(found) + self._paths.good(LEAF, leaf, BOTH)), found, LEAST_CERTAIN)
-                for leaf, found in uplinks.items() if found]
+            hosts = [{self._classification.host_of[npu] for npu in link} for link in through]
+            common = set.intersection(*leaves).difference(found) if len(set.union(*leaves)) > 2 else ()
+            if common and (not set.intersection(*hosts) or any(map(self._follows_port, through))):
+                taken = {link for mine in found.values() for link in mine}
+                for leaf in filter(None, common):  # with those in the other direction, which enter the link at its other end
+                    found[leaf] = [link for link in dict.fromkeys(chain(*passed.values())) if link not in taken and leaf in (self._paths.path(link) or ())]
+        return [Explanation((LEAF, leaf, BOTH), len(mine) / (len(mine) + self._paths.good(LEAF, leaf, BOTH)), mine,
+                            LEAST_CERTAIN if any(map(self._follows_port, mine)) else LEAST_PROBABLE) for leaf, mine in found.items()]
 
     def _add_many_pairs(self, by_hosts: dict[frozenset[str], list[Link]]) -> None:
         links = [link for found in by_hosts.values() for link in found]

@@ -52,8 +52,8 @@ measurement, each is as likely."""
 COST_OF_SHARE, COST_OF_TIMES, COST_OF_DIRECTION, COST_OF_PLANE = 0.5, 5.0, 0.7, 4.0
 """The same in addition: for one of several links, for an NPU or a host that is bad from time to time, for one direction, and for spines of one rail only."""
 
-LEAST_CERTAIN = log(99)
-SURE = ((LEAST_CERTAIN, CERTAIN), (log(4), PROBABLE), (0.0, POSSIBLE))
+LEAST_CERTAIN, LEAST_PROBABLE = log(99), log(4)
+SURE = ((LEAST_CERTAIN, CERTAIN), (LEAST_PROBABLE, PROBABLE), (0.0, POSSIBLE))
 """Least margin over the next best explanation for each word: odds of 99 to 1 and of 4 to 1. tests/lab/fabric_simulation checks these words."""
 
 MOST_LINKS = 4_000
