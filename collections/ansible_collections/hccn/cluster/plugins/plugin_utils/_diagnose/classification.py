@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from itertools import combinations
-from math import log
+from math import inf, log, sqrt
 from statistics import median, median_low, stdev
 from typing import NamedTuple
 
@@ -173,30 +173,37 @@ class Classification:
         """Whether there are too few values even for a pair, of which it is enough that one of many varies more than the others."""
         return self.is_noise_unknown and self.usual is not None and self.normals[self.usual].count < FEW_FOR_PAIRS
 
-    def is_within_noise(self, link: Link) -> bool:
-        """Return True if noise of unknown size explains a slow cell so well that its NPU is not named: few values are near the normal one, and neither they nor
-        repeated ones show that the noise is much smaller. Nor is it named for a latency that single operations of good pairs reach as well. A value below
-        a floor is always too low."""
-        found = self.worth(*link) if self.is_noise_unknown else None
-        if found is None or any(cell.worth is not None and cell.worth < cell.floor for cell in self.cells(*link)):
+    def is_within_noise(self, links: Sequence[Link]) -> bool:
+        """Return True if noise of unknown size explains slow cells so well that their NPU is not named: few values are near the normal one, and neither these,
+        nor the other good ones, nor repeated ones show that the noise is much smaller. Nor is it named for latencies that single operations of good pairs
+        reach as well. A value below a floor is always too low.
+        """
+        if not self.is_noise_unknown or any(cell.worth is not None and cell.worth < cell.floor for link in links for cell in self.cells(*link)):
             return False
-        normal = self.normals[self._stratum(*link, found[1])]
-        share = found[0] / normal.reference
-        if normal.agreeing >= LEAST_AGREEING:
-            return False
-        if -log(share) < self._jitter(found[1]):
-            return True
-        if share <= MOST_BY_NOISE:
-            return False
-        return normal.agreeing < 2 or -log(share) < SPREADS_OF_FEW * normal.spread
+        least = inf
+        for link in links:
+            found = self.worth(*link)
+            normal = self.normals[self._stratum(*link, found[1])] if found else None
+            if found is None or normal is None or normal.agreeing >= LEAST_AGREEING:
+                return False
+            spread, jitter = self._noise_of_good(found[1], normal)
+            drop = -log(found[0] / normal.reference)
+            if normal.agreeing > 1 and drop >= max(jitter, SPREADS_OF_FEW * spread):
+                return False
+            least = min(least, 0.0 if drop < jitter else drop)
+        return least < -log(MOST_BY_NOISE)
 
-    def _jitter(self, kind: int) -> float:
-        """Return how far single operations of good latencies of this kind are from the typical ones, as a logarithm: the median of the hosts' medians."""
+    def _noise_of_good(self, kind: int, normal: Normal) -> tuple[float, float]:
+        """Return the spread of good values of a kind, and how far single operations of latencies are from the typical ones, as logarithms.
+
+        The latter is the median of the medians of the hosts, so that no host decides.
+        """
+        good = [cell for cell in self.table.cells if cell.kind == kind and not self.is_bad(cell)]
         of_host: dict[str, list[float]] = {}
-        for cell in self.table.cells:
-            if cell.kind == kind and not self.is_bad(cell):
-                of_host.setdefault(self.table.npus[cell.source].host, []).append(cell.jitter)
-        return median_low(list(map(median_low, of_host.values())) or [0.0])
+        for cell in good:
+            of_host.setdefault(self.table.npus[cell.source].host, []).append(cell.jitter)
+        distances = [log(cell.worth / normal.reference) ** 2 for cell in good if cell.worth]
+        return max(normal.spread, sqrt(sum(distances) / max(1, len(distances)))), median_low(list(map(median_low, of_host.values())) or [0.0])
 
     def _with_noise(self, stratum: Stratum, found: Normal) -> Normal:
         """Return a normal value with the tail of low values between NPUs that reach it elsewhere; of few values, with the spread of repeated ones, and without

@@ -251,8 +251,9 @@ def _is_within_noise(classification: Classification, component: Component) -> bo
     """Return True for a slow pair, NPU or host that noise of unknown size explains, even if it was slow each time."""
     if component.state != SLOW or component.kind not in (NPU, NODE, PAIR):
         return False
-    is_pair = component.kind == PAIR and classification.is_noise_of_pairs_unknown
-    return all(map(classification.may_be_noise if is_pair else classification.is_within_noise, component.links))
+    if component.kind == PAIR and classification.is_noise_of_pairs_unknown:
+        return all(map(classification.may_be_noise, component.links))
+    return classification.is_within_noise(component.links)
 
 
 def _most_of_the_fabric(classification: Classification, stratum: Stratum, fast: FastPairs) -> Component:

@@ -120,7 +120,7 @@ class HostClassifier:
         slow = self._classification.slow
         left = [link for npu in npus for link in slow.links(npu) if not self._blamed.intersection(link)]
         low = [link for link in left if link in slow.uncertain]
-        return len(low), sum(link not in slow.uncertain and self._classification.is_within_noise(link) for link in left)
+        return len(low), sum(link not in slow.uncertain and self._classification.is_within_noise([link]) for link in left)
 
     def _good_message(self, npus: Sequence[int], good: int, others: int, unexplained: int, noisy: int, host: str) -> str:
         """Return the sentence of a good host, with what its bad pairs are attributed to."""
