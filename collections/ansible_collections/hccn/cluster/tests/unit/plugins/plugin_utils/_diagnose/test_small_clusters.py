@@ -162,14 +162,14 @@ def test_a_pair_that_noise_of_unknown_size_explains_is_mentioned_and_measured_ag
     assert (mentioned in found.detection_limit["text"]) is (share == 0.7)
 
 
-READS = ((npu("n3"), npu("n4"), 54.4), (npu("n4"), npu("n2"), 82.1), (npu("n2"), npu("n3"), 66.2), (npu("n4"), npu("n3"), 74.5), (npu("n3"), npu("n2"), 81.1),
-         (npu("n2"), npu("n4"), 38.4), (npu("n4"), npu("n3"), 66.9))
+READS = ((npu("n3"), npu("n4"), 54.4), (npu("n4"), npu("n3"), 71.6), (npu("n4"), npu("n2"), 82.1), (npu("n2"), npu("n3"), 66.2),
+         (npu("n4"), npu("n3"), 74.5), (npu("n3"), npu("n2"), 81.1), (npu("n2"), npu("n4"), 38.4), (npu("n4"), npu("n3"), 66.9))
 """As virtual machines that share cores read: n4 is slow as a target, once by more than half."""
 
 
-@pytest.mark.parametrize("others, named", [({}, []), ({66.2: 80.5, 74.5: 81.3, 66.9: 80.9}, ["n4 NPU 0"])])
+@pytest.mark.parametrize("others, named", [({}, []), ({71.6: 81.2, 66.2: 80.5, 74.5: 81.3, 66.9: 80.9}, ["n4 NPU 0"])])
 def test_the_spread_of_good_values_is_noise_as_well(others, named):
-    """Three values are near the normal one of 81 Gbit/s, and three more are good, but 8 to 18 % below it. If they are near it, the slow ones are no noise."""
+    """Few values are near the normal one of 81 Gbit/s, and others are good, but up to 18 % below it. If they are near it, the slow ones are no noise."""
     found = diagnose_records(measured(*((source, target, others.get(value, value)) for source, target, value in READS)))
     assert [part["name"] for part in found.components] == named
 
