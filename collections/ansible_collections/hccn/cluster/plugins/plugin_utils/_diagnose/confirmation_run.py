@@ -26,8 +26,8 @@ MOST_ROUNDS, SHARE_OF_PLAN = 8, 0.1
 MOST_ISOLATING = 4
 """Rounds of isolation. One is enough if at most a quarter of the NPUs is bad."""
 
-MOST_CROSSING, MOST_CROSSING_PINNED = 5, 3
-"""Rounds between the leaves of which an uplink may be bad, without a source port and with one, which is swept as well."""
+MOST_CROSSING = 3
+"""Rounds between the leaves of which an uplink may be bad. With five, other traffic would be named in more healthy runs."""
 
 PORTS = 16
 """Source ports of a pair that is measured over other paths, if the run sets the port and there are rounds enough."""
@@ -105,11 +105,10 @@ def plan_confirmation_run(plan: Mapping[str, Any], found: Diagnosis, results: Re
     left = most - len(isolating) - contested
     rounds_each = max(1, left // 4)  # for the pairs as they were, and for them with each of the other options
     pairs = _matching([pair for pair in found.uncertain if absent.isdisjoint(host for host, _device in pair)], rounds_each)
-    port = _reported(results, SOURCE_PORT)
     crossing: list[list[Entry]] = []
     if found.open_leaves:
-        count = min(MOST_CROSSING if port is None else MOST_CROSSING_PINNED, left - 2)
-        crossing = _without(absent, crossing_rounds(extended(plan, isolating), found.open_leaves, count, absent, seed))
+        crossing = _without(absent, crossing_rounds(extended(plan, isolating), found.open_leaves, min(MOST_CROSSING, left - 2), absent, seed))
+    port = _reported(results, SOURCE_PORT)
     options = _other_options(port, _reported(results, QPS) or 1)
     retested = retest(extended(plan, [*isolating, *crossing]), pairs, set(found.proven), seed, options)
     same = retested.same[:rounds_each]
