@@ -99,7 +99,7 @@ def test_host_that_dies_during_the_measurement(make: Callable[..., Cluster], tmp
 def test_slow_host_that_dies_during_the_confirmation_run(make: Callable[..., Cluster], tmp_path: Path) -> None:
     """Its pairs were slow before, and fail now: that is no path that is bad each time."""
     cluster = make(3, 1, measure_seconds=1.0)
-    cluster.set_state("n1", "0.rate_mbit=130")
+    cluster.set_state("n1", "0.rate_mbit=80")
     with plays.ssh_host(tmp_path / "ssh", cluster, "n1") as (connection, send), ThreadPoolExecutor(1) as pool:
         ended = pool.submit(play, cluster, tmp_path, code=UNREACHABLE, of_hosts={"n1": connection, "n2": {}, "n3": {}}, check_fabric_plan="full",
                             check_fabric_relative_floor=0.8)
