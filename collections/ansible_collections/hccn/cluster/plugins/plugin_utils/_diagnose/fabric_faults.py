@@ -250,13 +250,13 @@ class FabricFaults:
 
         It is certain if one of the paths follows its port. Otherwise, the paths may not have a host in common, which may be the cause.
         """
-        links = [link for link in dict.fromkeys(left) if self._traced_bad([link])]
-        good = self._routers_of_good(self._traced_bad(links))
+        traced = {link: self._traced_bad([link]) for link in left}
+        good = self._routers_of_good(list(chain(*traced.values())))
         if good is None:
             return []
         passed: dict[str, list[Link]] = {}
-        for link in links:
-            for router in sorted({router for cell in self._traced_bad([link]) for router in cell.routers} - good):
+        for link, bad in traced.items():
+            for router in sorted({router for cell in bad for router in cell.routers} - good):
                 passed.setdefault(router, []).append(link)
         found: dict[str, list[Link]] = {}
         for through in sorted(passed.values(), key=len, reverse=True):

@@ -285,16 +285,11 @@ class Inference:
                     sides[str(self._table.leaves[npu])].add(hosts[npu])
             return all(len(side) > 1 for side in sides.values())
         if kind == LEAF:
-            away = {self._away(link, owner) for link in links if link in self.path_only}
+            away = {frozenset(self._paths.path(link) or ()) for link in links if link in self.path_only}
             return len(away) > 1 or all(
                 len({hosts[npu] for link in links for npu in link if (self._table.leaves[npu] == owner) is inside}) > 1 for inside in (True, False))
         common = Counter(host for link in links for host in {hosts[npu] for npu in link})
         return len(common) > 2 and max(common.values()) <= max(1, len(links) - 2)
-
-    def _away(self, link: Link, leaf: str) -> str | None:
-        """Return the other leaf of a link that crosses the uplinks of a leaf."""
-        one, other = (self._table.leaves[npu] for npu in link)
-        return other if one == leaf else one
 
     def _is_even(self, links: Sequence[Link], host: object) -> bool:
         """Return True if every NPU of the host has its share of the bad measurements. One bad NPU is not a bad host."""

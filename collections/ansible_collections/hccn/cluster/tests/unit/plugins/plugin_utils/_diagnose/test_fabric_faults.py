@@ -277,6 +277,7 @@ def test_a_host_of_paths_that_were_not_traced_may_be_bad():
             [(50000, 120.0), (50001, 120.0), (50002, 200.0), (50003, 200.0)])]
     assert [kind for kind, _name, _sure in named(diagnose(HOSTS, results, plan=FULL))] == ["pair", "pair"]
 
+
 def test_a_pair_that_is_bad_again_and_again_does_not_hide_the_good_ones_of_its_npus():
     """Both NPUs have one other partner, with which they are good."""
     source, target = _direction("n01", "n05")

@@ -23,6 +23,13 @@ def npu(host, device=0):
     return host, device
 
 
+def latencies(*cells):
+    """Return records of source, target, typical latency and 99th percentile."""
+    return [{**record(f"p{number:02d}", source, target, 1.0), "measure": "latency",
+             "samples": [{"size_bytes": 2, "latency_us": {"typical": typical, "p99": p99}}]}
+            for number, (source, target, typical, p99) in enumerate(cells, 1)]
+
+
 QUICK = ((npu("n1"), npu("n2"), 0.021), (npu("n3"), npu("n4"), 0.24), (npu("n2", 1), npu("n1", 1), 0.15), (npu("n4", 1), npu("n3", 1), "device_busy"),
          (npu("n2"), npu("n3"), 0.019), (npu("n4"), npu("n1"), 0.20), (npu("n1", 1), npu("n4", 1), 0.23), (npu("n3", 1), npu("n2", 1), "device_busy"))
 """Two rounds of four hosts with two NPUs. The rate of n2 NPU 0 is a tenth, and n3 NPU 1 is at work."""
@@ -103,10 +110,7 @@ def test_few_values_show_whether_noise_explains_a_slow_npu(other, again, named):
 def test_a_latency_that_single_operations_of_other_pairs_reach_is_noise(rare, named):
     """Three virtual machines, of which one pair is near the normal latency. ``rare``: 99th percentiles."""
     pairs = [(npu("n3"), npu("n2"), 6662.0), (npu("n2"), npu("n4"), 8083.3), (npu("n4"), npu("n3"), 3067.5)]
-    records = [{**record(f"p{number}", source, target, 1.0), "measure": "latency", "operation": "read",
-                "samples": [{"size_bytes": 2, "latency_us": {"min": 1100.0, "max": 33451.4, "typical": typical, "avg": 1.2 * typical, "p99": p99}}]}
-               for number, ((source, target, typical), p99) in enumerate(zip(pairs, rare), 1)]
-    found = diagnose_records(records)
+    found = diagnose_records(latencies(*((*pair, p99) for pair, p99 in zip(pairs, rare))))
     assert [(part["kind"], part["name"], part["certainty"]) for part in found.components] == named
     assert found.uncertain != []
 
@@ -114,19 +118,13 @@ def test_a_latency_that_single_operations_of_other_pairs_reach_is_noise(rare, na
 @pytest.mark.parametrize("p99", ["many", -1.0, float("nan"), float("inf"), [], True, 1e30])
 def test_a_percentile_that_is_no_latency_is_ignored(p99):
     """n2 has twice the latency of the other pair."""
-    cells = [(npu("n1"), npu("n2"), 4.4), (npu("n2"), npu("n3"), 4.2), (npu("n3"), npu("n1"), 2.1)]
-    found = diagnose_records([{**record(f"p{number}", source, target, 1.0), "measure": "latency",
-                               "samples": [{"size_bytes": 2, "latency_us": {"typical": typical, "p99": p99}}]}
-                              for number, (source, target, typical) in enumerate(cells)])
+    found = diagnose_records(latencies((npu("n1"), npu("n2"), 4.4, p99), (npu("n2"), npu("n3"), 4.2, p99), (npu("n3"), npu("n1"), 2.1, p99)))
     assert (found.problems, [part["name"] for part in found.components]) == ([], ["n2 NPU 0"])
 
 
 def test_a_slow_host_does_not_hide_behind_its_own_percentiles():
     """Single operations of the slow host vary much, those of the good pair do not."""
-    cells = [(npu("n1"), npu("n3"), 2.0, 2.4), (npu("n3"), npu("n2"), 9.0, 50.0), (npu("n2"), npu("n1"), 8.0, 50.0)]
-    found = diagnose_records([{**record(f"p{number}", source, target, 1.0), "measure": "latency",
-                               "samples": [{"size_bytes": 2, "latency_us": {"typical": typical, "p99": p99}}]}
-                              for number, (source, target, typical, p99) in enumerate(cells)])
+    found = diagnose_records(latencies((npu("n1"), npu("n3"), 2.0, 2.4), (npu("n3"), npu("n2"), 9.0, 50.0), (npu("n2"), npu("n1"), 8.0, 50.0)))
     assert [part["name"] for part in found.components] == ["n2 NPU 0"]
 
 
