@@ -57,9 +57,10 @@ Link = tuple[int, int]
 class Layer:
     """The bad cells of one state, by NPU.
 
-    ``out`` and ``into``: the bad targets and the bad sources of each NPU. ``sent`` and ``received`` count all its cells, ``good`` those that prove it good,
-    ``inconclusive`` those that cannot, since the partner has a lower line rate. ``uncertain``: bad cells that may be noise. ``self_reported``: cells of
-    which the NPU itself reported the error. ``accused``: the NPU that the other side of a cell blames. ``chance``: of a healthy cell to be bad.
+    ``out`` and ``into``: the bad targets and the bad sources of each NPU. ``sent`` and ``received`` count all its cells, ``good_sent`` and ``good_received``
+    those that prove it good, ``inconclusive`` those that cannot, since the partner has a lower line rate. ``uncertain``: bad cells that may be noise.
+    ``self_reported``: cells of which the NPU itself reported the error. ``accused``: the NPU that the other side of a cell blames. ``chance``: of a healthy
+    cell to be bad.
     """
 
     def __init__(self, state: str, count: int) -> None:
@@ -68,7 +69,8 @@ class Layer:
         self.into: list[list[int]] = [[] for _npu in range(count)]
         self.sent = [0] * count
         self.received = [0] * count
-        self.good = [0] * count
+        self.good_sent = [0] * count
+        self.good_received = [0] * count
         self.inconclusive = [0] * count
         self.uncertain: set[Link] = set()
         self.self_reported: dict[int, list[Link]] = {}
@@ -83,6 +85,10 @@ class Layer:
     def total(self, npu: int) -> int:
         """Return the number of cells of an NPU."""
         return self.sent[npu] + self.received[npu]
+
+    def good(self, npu: int) -> int:
+        """Return the number of cells that prove an NPU good."""
+        return self.good_sent[npu] + self.good_received[npu]
 
     def bad(self, npu: int) -> int:
         """Return the number of bad cells of an NPU."""
@@ -138,6 +144,7 @@ class Classification:
         self._bounds: dict[object, _RowBounds] = {}
         self._received: Counter[int] = Counter()
         self._weak: Counter[int] = Counter()
+        self._unproven: set[Link] = set()  # pairs with a value that does not prove them good
         self._accusations: list[Cell] = []
         for cell in sorted(table.cells, key=lambda cell: cell.worth is None):  # values first: they decide what a timeout means
             self._classify_cell(cell)
@@ -303,7 +310,7 @@ class Classification:
         self.states[cell.pair] = state
 
     def _classify_failure(self, cell: Cell) -> str:
-        if cell.code in TIMEOUT_CODES and cell.target in self.slow.out[cell.source]:
+        if cell.code in TIMEOUT_CODES and (cell.source, cell.target) in self._unproven:
             self._add_timeout(cell)
             return SLOW
         state = BUSY if cell.code in BUSY_CODES else FAILED
@@ -317,7 +324,12 @@ class Classification:
         return state
 
     def _add_timeout(self, cell: Cell) -> None:
-        """Add a test that did not end in time to the slow cells. With more queue pairs it moves more data, too much at the speed of a slow pair."""
+        """Add a test that did not end in time to the slow cells. With more queue pairs it moves more data, too much at the speed of a slow pair.
+
+        If noise may be the reason for the value of the pair, it may be the reason for this as well.
+        """
+        if cell.target not in self.slow.out[cell.source]:
+            self.slow.uncertain.add((cell.source, cell.target))
         self.slow.add(cell.source, cell.target)
         self.slow.sent[cell.source] += 1
         self._received[cell.target] += 1
@@ -332,14 +344,17 @@ class Classification:
         self._count_inconclusive(cell.source, cell.target, proves_good)
         self.met.setdefault(self.host_of[cell.source], set()).add(self.host_of[cell.target])
         if proves_good:
-            self.slow.good[cell.source] += 1
+            self.slow.good_sent[cell.source] += 1
             return GOOD
         self._weak[cell.target] += 1
-        if worth >= bad:
-            return GOOD
         if cell.long and self._crosses(cell.source, cell.target, cell.kind):
+            if worth >= bad:
+                return GOOD
             self._share(cell.source, cell.target)
             return SLOW
+        self._unproven.add((cell.source, cell.target))
+        if worth >= bad:
+            return GOOD
         self.slow.add(cell.source, cell.target)
         if worth >= certain:
             self.slow.uncertain.add((cell.source, cell.target))
@@ -361,7 +376,7 @@ class Classification:
         npu = self.strata.faster_npu(source, target)
         if npu is not None:
             self.slow.inconclusive[npu] += 1
-            self.slow.good[npu] -= good
+            (self.slow.good_sent if npu == source else self.slow.good_received)[npu] -= good
 
     def _settle_accusations(self) -> None:
         """Decide on errors that a source reports about its target.
@@ -418,7 +433,7 @@ class Classification:
     def _count_row(self, row: Row, measured: Sequence[int], weak: Sequence[int]) -> None:
         """Count the ``measured`` targets, and those in the ``weak`` places, which do not prove their NPUs good."""
         self.slow.sent[row.source] += len(measured)
-        self.slow.good[row.source] += len(measured) - len(weak)
+        self.slow.good_sent[row.source] += len(measured) - len(weak)
         self._received.update(measured)
         self.met.setdefault(self.host_of[row.source], set()).update(map(self.host_of.__getitem__, measured))
         self._weak.update([row.targets[place] for place in weak])
@@ -443,10 +458,10 @@ class Classification:
         slow, failed = self.slow, self.failed
         for npu, received in self._received.items():
             slow.received[npu] += received
-            slow.good[npu] += received - self._weak[npu]
+            slow.good_received[npu] += received - self._weak[npu]
         for npu in range(len(self.table.npus)):
             for layer in (failed, self.busy):
-                layer.good[npu] = slow.total(npu)
+                layer.good_sent[npu], layer.good_received[npu] = slow.sent[npu], slow.received[npu]
                 layer.sent[npu] += slow.sent[npu]
                 layer.received[npu] += slow.received[npu]
 

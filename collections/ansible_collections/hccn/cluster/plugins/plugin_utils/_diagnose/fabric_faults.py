@@ -285,10 +285,10 @@ class FabricFaults:
         name = f"path {self._table.npus[one]} to {self._table.npus[other]}"
         if len(npus) > 2:
             name = f"path {self._table.npus[one].host} to {self._table.npus[other].host}"
-        note, certainty = self._conclusion_of_retries(links[0])
-        note = "; ".join(filter(None, [note, self._only_when_bad(links)]))
-        if self._may_be_larger(one, other):
-            certainty = POSSIBLE
+        note, conclusion, certainty = self._conclusion_of_retries(links[0])
+        if certainty != POSSIBLE and self._may_be_larger(one, other):
+            conclusion, certainty = "too little was measured to tell whether the path is bad, an NPU in one direction, or more", POSSIBLE
+        note = "; ".join(filter(None, [": ".join(filter(None, [note, conclusion])), self._only_when_bad(links)]))
         self.components.append(Component(PAIR, name, self._layer.state, npus, list(links[:SHOWN]), len(links), npus, certainty=certainty, note=note))
 
     def _may_be_larger(self, source: int, target: int) -> bool:
@@ -296,7 +296,7 @@ class FabricFaults:
         leaves = {self._table.leaves[source], self._table.leaves[target]}
         if len(leaves) > 1 and None not in leaves and self._paths.good(PATH, tuple(sorted(map(str, leaves))), BOTH) < LEAST_GOOD:
             return True
-        return self._layer.sent[source] == len(self._layer.out[source]) or self._layer.received[target] == len(self._layer.into[target])
+        return not self._layer.good_sent[source] or not self._layer.good_received[target]
 
     def _times_bad(self, link: Link) -> int:
         """Return how often the pair was bad, in either direction."""
@@ -353,30 +353,32 @@ class FabricFaults:
             return False
         return any(found[0] and found[1:] for found in states.values()) and sum(not found[0] for found in states.values()) >= LEAST_GOOD
 
-    def _conclusion_of_retries(self, link: Link) -> tuple[str, str]:
-        """Return the conclusion from the repeated measurements of a pair, and how sure it is.
+    def _conclusion_of_retries(self, link: Link) -> tuple[str, str, str]:
+        """Return what the repeated measurements of a pair showed, the conclusion, and how sure it is.
 
-        A test that chooses its source port itself may take another path each time, so only a port that was set shows which path a test took.
+        A direction that is always good does not repeat the other one. A test that chooses its source port itself may take another path each time, so only a
+        port that was set shows which path a test took.
         """
-        cells = self._cells(link, link[::-1])
+        ways = [way for way in (link, link[::-1]) if any(map(self._classification.is_bad, self._cells(way)))]
+        cells = self._cells(*ways)
         good, bad = ([cell for cell in cells if self._classification.is_bad(cell) is is_bad] for is_bad in (False, True))
         if self._is_inferred(cells) and any(self._classification.worth(*way) for way in (link, link[::-1])):
-            return "a runner did not answer, and the pair was measured at another time: the fault is intermittent", POSSIBLE
+            return "a runner did not answer, and the pair was measured at another time", "the fault is intermittent", POSSIBLE
         same_options_good = self._is_good_with_same_options(link)
         if len({cell.path_options for cell in cells}) > 1 and not same_options_good:
             if not good:
-                return "also bad with another source port or number of queue pairs: the path is bad, not the host", CERTAIN
+                return "also bad with another source port or number of queue pairs", "the path is bad, not the host", CERTAIN
             pinned = all(cell.has_port for cell in cells)
             if len(bad) > 1:
-                return ("good with another source port or number of queue pairs, bad again as before: one of several links of the path is bad, not the host",
+                return ("good with another source port or number of queue pairs, bad again as before", "one of several links of the path is bad, not the host",
                         CERTAIN if pinned else PROBABLE)
-            return ("good with another source port or number of queue pairs: one of several links of the path is bad, or the fault is intermittent",
+            return ("good with another source port or number of queue pairs", "one of several links of the path is bad, or the fault is intermittent",
                     PROBABLE if pinned else POSSIBLE)
-        if not same_options_good and any((cell.source, cell.target) == (link[1], link[0]) for cell in good):
-            return "the opposite direction is good, and both NPUs are good with others", PROBABLE
+        if not same_options_good and len(ways) < 2 and self._cells(link[::-1]):
+            return "the opposite direction is good, and both NPUs are good with others", "", PROBABLE
         if good:
-            return "good at another time: the fault is intermittent", POSSIBLE
+            return "good at another time", "the fault is intermittent", POSSIBLE
         if len(cells) > 1:
-            return "bad each time, and both NPUs are good with others: the path is bad, not the host", CERTAIN
-        return ("both NPUs are good with others: the path between them is bad, or the fault is intermittent; "
-                "measure the pair again with another source port"), POSSIBLE
+            return "bad each time, and both NPUs are good with others", "the path is bad, not the host", CERTAIN
+        return ("both NPUs are good with others", "the path between them is bad, or the fault is intermittent; measure the pair again with another source port",
+                POSSIBLE)

@@ -112,7 +112,7 @@ class HostClassifier:
         unexplained, noisy = self._unexplained(npus)
         if measured > slow or unexplained or noisy:
             return Verdict(host, GOOD, self._good_message(npus, measured - slow, slow + failed + busy - unexplained - noisy, unexplained, noisy, host), [],
-                           CERTAIN if any(map(self._classification.slow.good.__getitem__, npus)) else POSSIBLE)
+                           CERTAIN if any(map(self._classification.slow.good, npus)) else POSSIBLE)
         return Verdict(host, NOT_MEASURED, self._why_not_measured(host), self._evidence_elsewhere(npus))
 
     def _unexplained(self, npus: Sequence[int]) -> tuple[int, int]:

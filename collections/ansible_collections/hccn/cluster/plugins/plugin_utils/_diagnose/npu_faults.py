@@ -69,7 +69,7 @@ class NpuFaults:
         with other source ports is no reason to ask for more."""
         total = self.layer.total(npu) - self.layer.inconclusive[npu]
         least = cleared_by(total - (self.layer.bad_again(npu) if self.table.is_pinned else 0))
-        if self.layer.good[npu] >= least:
+        if self.layer.good(npu) >= least:
             return True
         return total - self.layer.bad(npu) >= least and self.layer.uncertain.isdisjoint(self.layer.links(npu))
 
