@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 
 from .plan import Unavailable
 
@@ -13,6 +15,7 @@ PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 PACKAGES = {"sshd": "openssh-server", "ssh": "openssh-client", "ssh-keygen": "openssh-client", "ip": "iproute2", "tc": "iproute2", "nsenter": "util-linux"}
 ROOTLESS = {"newuidmap": "uidmap", "newgidmap": "uidmap"}
 INSTALL_SECONDS = 300
+DATABASE = "/var/lib/dpkg"
 
 
 def missing(wanted: Mapping[str, str]) -> list[str]:
@@ -27,17 +30,31 @@ def ensure_packages(rootless: bool = False) -> None:
 
 def ensure(wanted: Mapping[str, str], user: str) -> None:
     """Install missing packages if this process is root and apt-get is available. ``wanted``: package by program. Raise Unavailable."""
-    packages = missing(wanted)
-    if packages and os.geteuid() == 0 and shutil.which("apt-get"):
-        _install(packages)
+    with _alone() as can_install:
         packages = missing(wanted)
+        if packages and can_install:
+            _install(packages)
+            packages = missing(wanted)
     if packages:
         raise Unavailable(f"{user} needs {', '.join(packages)}, which are missing: apt-get install {' '.join(packages)}")
 
 
+@contextmanager
+def _alone() -> Iterator[bool]:
+    """Keep other processes of a test run from installing, and return whether this one can. A program exists before its package is set up."""
+    if os.geteuid() or not shutil.which("apt-get"):
+        yield False
+        return
+    folder = os.open(DATABASE, os.O_RDONLY)
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX)
+        yield True
+    finally:
+        os.close(folder)
+
+
 def _install(packages: list[str]) -> None:
     environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive", "LC_ALL": "C"}
-    # Processes of one test run may install at the same time.
     for argv in (["apt-get", "-qq", "update"], ["apt-get", "-qq", "-oDPkg::Lock::Timeout=200", "install", "--yes", "--no-install-recommends", *packages]):
         try:
             done = subprocess.run(argv, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=INSTALL_SECONDS)
