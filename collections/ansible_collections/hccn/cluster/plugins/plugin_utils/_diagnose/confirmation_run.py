@@ -17,7 +17,8 @@ from ...module_utils._fabric.plan import QPS, SOURCE_PORT
 from .._plan.isolation import MISSING, confirming_round, crossing_rounds, isolation_rounds, retest, retest_qps
 from .._plan.pair_list import NpuId, NpuPair
 from .._plan.plan_forms import Entry, extended, pairs_of, schedule_of, topology_of
-from .diagnosis import Diagnosis
+from .component import PAIR
+from .diagnosis import CROSSING, Diagnosis
 from .unstarted_runs import Results
 
 MOST_ROUNDS, SHARE_OF_PLAN = 8, 0.1
@@ -26,8 +27,9 @@ MOST_ROUNDS, SHARE_OF_PLAN = 8, 0.1
 MOST_ISOLATING = 4
 """Rounds of isolation. One is enough if at most a quarter of the NPUs is bad."""
 
-MOST_CROSSING = 3
-"""Rounds between the leaves of which an uplink may be bad. With five, other traffic would be named in more healthy runs."""
+MOST_CROSSING, MOST_CROSSING_OF_BAD = 3, 5
+"""Rounds between the leaves of which an uplink may be bad; and if several pairs show that a link is, and rounds are left. With more of them for single pairs,
+other traffic would be named in more healthy runs."""
 
 PORTS = 16
 """Source ports of a pair that is measured over other paths, if the run sets the port and there are rounds enough."""
@@ -105,15 +107,19 @@ def plan_confirmation_run(plan: Mapping[str, Any], found: Diagnosis, results: Re
     left = most - len(isolating) - contested
     rounds_each = max(1, left // 4)  # for the pairs as they were, and for them with each of the other options
     pairs = _matching([pair for pair in found.uncertain if absent.isdisjoint(host for host, _device in pair)], rounds_each)
-    crossing: list[list[Entry]] = []
-    if found.open_leaves:
-        crossing = _without(absent, crossing_rounds(extended(plan, isolating), found.open_leaves, min(MOST_CROSSING, left - 2), absent, seed))
+
+    def between_leaves(count: int) -> list[list[Entry]]:
+        return _without(absent, crossing_rounds(extended(plan, isolating), found.open_leaves, count, absent, seed)) if found.open_leaves else []
+
+    crossing = between_leaves(min(MOST_CROSSING, left - 2))
     port = _reported(results, SOURCE_PORT)
     options = _other_options(port, _reported(results, QPS) or 1)
     retested = retest(extended(plan, [*isolating, *crossing]), pairs, set(found.proven), seed, options)
     same = retested.same[:rounds_each]
     again = retested.again[:min(rounds_each * len(options), max(len(same), left - len(crossing) - len(same) - 1))]
     others = retested.others[:max(0, left - len(crossing) - len(again) - len(same))]
+    if any(component["kind"] in CROSSING and component["kind"] != PAIR for component in found.components):
+        crossing = between_leaves(max(len(crossing), min(MOST_CROSSING_OF_BAD, left - len(again) - len(others) - len(same))))
     settling = [*isolating, *_without(absent, again), *crossing, *_without(absent, [*others, *same])]
     confirming = confirming_round(extended(plan, settling), {*absent, *found.contested}, seed) if contested else []
     rounds = [*settling, *confirming][:most]

@@ -38,7 +38,9 @@ MOST_OF_SPINES = 0.5
 LEAST_CHANCE = {True: 0.003, False: 0.0001}
 """Least chance of noise, of a slow measurement and of a failed one: other traffic slows down some tests on a healthy fabric."""
 
-MOST_NOISE, LARGE = 0.03, 0.1
+IN_FABRIC = (LEAF, PATH, SPINE)
+
+MOST_NOISE, LARGE = 0.03, 0.2
 """If no more than this share of all measurements is bad, it may be noise everywhere: other traffic. A component that this share of them crosses must explain
 them better."""
 
@@ -106,7 +108,7 @@ class Inference:
         self._least = max(LEAST_CHANCE[layer.state == SLOW], layer.chance)
         self._kept = [1.0] * len(self._links)
         """By link, the probability that no component found so far makes it bad."""
-        self._together = False
+        self._together: Collection[str] = ()
         kinds = Counter(cause[0] for cause in self._all_causes())
         self._cost = {kind: cost + log(max(2, kinds[kind])) - log(1 + exp(cost) * self._many(kind)) for kind, cost in COSTS.items()}
 
@@ -147,19 +149,30 @@ class Inference:
     def explain(self) -> list[Explanation]:
         """Return the components that explain the measurements best.
 
+        The search takes what others explain for noise until they are found, so that of two uplinks neither may be better than noise. Components that are only
+        better together are the result if they leave nothing to noise.
+
         A spine crosses what several uplinks cross, and has the highest likelihood of a single component then. So the search is also made without spines, and
         the most likely result counts. The margin of a spine is that over any other components, also over those of which too little was measured to name them.
         """
-        found = self._search(frozenset())
+        found = self._search(())
+        if not self._is_complete(found):
+            together = self._search((), together=IN_FABRIC)
+            found = max(found, together, key=self._likelihood) if self._is_complete(together) else found
         if not any(one.cause[0] == SPINE for one in found):
             return found
-        others = [self._search(frozenset({SPINE}), together) for together in (False, True)]
+        others = [self._search((SPINE,), together) for together in ((), COSTS)]
         other = max(others, key=self._likelihood)
         margin = self._likelihood(found) - self._likelihood(other)
         if margin < 0:
             return [replace(one, margin=min(one.margin, -margin)) if one.cause[0] in (LEAF, PATH) else one for one in other]
-        margin = min(margin, self._likelihood(found) - self._likelihood(self._search(frozenset({SPINE}), together=True, named=False)))
+        margin = min(margin, self._likelihood(found) - self._likelihood(self._search((SPINE,), together=COSTS, named=False)))
         return [replace(one, margin=min(one.margin, max(0.0, margin))) if one.cause[0] == SPINE else one for one in found]
+
+    def _is_complete(self, found: Sequence[Explanation]) -> bool:
+        """Return True if the components explain all bad measurements but those that noise brings."""
+        explained = {number for one in found for number in self._members[one.cause]}
+        return len(self._links) - len(explained) <= 1 + self._least * self._total
 
     def _likelihood(self, found: Sequence[Explanation]) -> float:
         """Return the logarithm of the likelihood of a set of components, less their costs."""
@@ -171,11 +184,11 @@ class Inference:
             total += self._good(one.cause) / self._stride * log(1 - one.rate) - self._cost_of(one.cause, one.rate)
         return total + sum(log(1 - share * (1 - self._least)) for share in kept)
 
-    def _search(self, without: Collection[str], together: bool = False, named: bool = True) -> list[Explanation]:
+    def _search(self, without: Collection[str], together: Collection[str] = (), named: bool = True) -> list[Explanation]:
         """Return components, the one with the highest likelihood first, until none is better than noise; none of the kinds ``without``.
 
-        ``together``: assume of each component that others explain the other bad measurements. One of two is not found otherwise if noise explains it as well
-        while the other one is not known. ``named``: see _score().
+        ``together``: kinds of components of which to assume that others explain the other bad measurements. One of two is not found otherwise if noise
+        explains it as well while the other one is not known. ``named``: see _score().
         """
         found: list[Explanation] = []
         self._together = together
@@ -223,15 +236,15 @@ class Inference:
         open_now = sum(map(self._kept.__getitem__, members))
         if named and (len(members) * self._stride < 2 or open_now < 1 or not self._is_possible(cause)):
             return -1.0, 0.0
-        chance = self._least if self._together else max(self._least, (sum(self._kept) - open_now) / self._total)
+        chance = self._least if cause[0] in self._together else max(self._least, (sum(self._kept) - open_now) / self._total)
         kept = Counter(map(self._kept.__getitem__, members))
         good = self._good(cause) / self._stride
         everywhere = sum(self._kept) / self._total
-        if cause[0] in (LEAF, PATH, SPINE) and everywhere <= MOST_NOISE and good + len(members) > LARGE * self._total:
+        if cause[0] in IN_FABRIC and everywhere <= MOST_NOISE and good + len(members) > LARGE * self._total:
             chance = max(chance, everywhere)
         best = (-1.0, 0.0)
         for rate in RATES:
-            if cause[0] in (LEAF, PATH, SPINE) and rate < TIMES_CHANCE * chance:
+            if cause[0] in IN_FABRIC and rate < TIMES_CHANCE * chance:
                 continue
             gain = good * log(1 - rate) - self._cost_of(cause, rate)
             for share, count in kept.items():
@@ -321,7 +334,7 @@ class Inference:
         cause: Cause = (NPU, npu, BOTH)
         if cause not in self._members:
             return CERTAIN
-        crossed = Counter(other for number in self._members[cause] for other in self.causes(self._links[number]) if other[0] in (LEAF, PATH, SPINE))
+        crossed = Counter(other for number in self._members[cause] for other in self.causes(self._links[number]) if other[0] in IN_FABRIC)
         others = [self._score(other, named=False)[0] for other, count in crossed.items() if count > SHARED * len(self._members[cause])]
         return certainty(self._score(cause, named=False)[0] - max(others)) if others else CERTAIN
 
