@@ -87,12 +87,15 @@ def test_each_page_links_to_itself_in_the_other_language() -> None:
         assert page(chinese[name]).target(page(chinese[name]).other or "") == (path, "")
 
 
+def is_translated(path: Path) -> bool:
+    return "本页尚未翻译" not in path.read_text()
+
+
 def test_chinese_pages_say_what_is_not_translated() -> None:
-    note = "本页尚未翻译"
-    assert note not in (CHINESE / "tutorial.html").read_text() and "本页内容" in (CHINESE / "tutorial.html").read_text()
-    untranslated = [path.relative_to(CHINESE).as_posix() for path in pages("zh-CN") if note in path.read_text()]
+    assert is_translated(CHINESE / "tutorial.html") and "本页内容" in (CHINESE / "tutorial.html").read_text()
+    untranslated = [path.relative_to(CHINESE).as_posix() for path in pages("zh-CN") if not is_translated(path)]
     assert "reference/device_info_module.html" in untranslated
-    assert [path for path in pages("en") if note in path.read_text()] == []
+    assert all(map(is_translated, pages("en")))
 
 
 @pytest.fixture(scope="module")
@@ -103,8 +106,9 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[chromium.Brows
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_pages_fit_the_screen_in_light_and_dark(browser: chromium.Browser, language: str) -> None:
+    """A page without a translation has the same layout in both languages."""
     found, texts = [], 0
-    for path in pages(language):
+    for path in [path for path in pages(language) if is_translated(path) or path.name == "device_info_module.html"]:
         browser.show(path)
         for width, dark in ((1400, False), (420, True)):  # layout does not depend on colors, nor colors on the width
             browser.screen(width, 900, dark)
@@ -113,7 +117,7 @@ def test_pages_fit_the_screen_in_light_and_dark(browser: chromium.Browser, langu
             texts += result["texts"]
             found += [f"{path.relative_to(SITE)}, {width} px, {'dark' if dark else 'light'}: {problem}" for problem in result["found"]]
     assert found == []
-    assert texts > 50_000
+    assert texts > {"en": 50_000, "zh-CN": 10_000}[language]
 
 
 def test_layout_problems_are_found(browser: chromium.Browser) -> None:
