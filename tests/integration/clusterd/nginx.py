@@ -45,10 +45,10 @@ LIMITS = "limit_req zone=requests burst=20 nodelay; limit_conn connections 20;"
 def _binary() -> str:
     """Return the path of nginx, installed if it is missing; skip the test if that is not possible."""
     path = os.pathsep.join([os.environ.get("PATH", ""), packages.PATH])
-    if shutil.which("nginx", path=path) is None:
-        try:
-            packages.ensure({"nginx": "nginx-light"}, "a proxy before ClusterD")
-        except Unavailable as reason:
+    try:
+        packages.ensure({"nginx": "nginx-light"}, "a proxy before ClusterD")
+    except Unavailable as reason:
+        if shutil.which("nginx", path=path) is None:
             skip("nginx", str(reason))
     return shutil.which("nginx", path=path) or skip("nginx")
 

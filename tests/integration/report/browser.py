@@ -20,6 +20,7 @@ from tests.lib.project import skip
 from tests.lab.testbed import Unavailable, packages
 
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome")
+OF_DEBIAN = "/usr/bin/chromium"
 DEADLINE = 60
 OPTIONS = ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
            "--disable-component-update", "--disable-sync", "--disable-default-apps", "--disable-extensions", "--disable-dev-shm-usage", "--hide-scrollbars",
@@ -32,8 +33,8 @@ def program() -> str | None:
 
 
 def install() -> None:
-    """Install a browser if there is none. Raise Unavailable with the reason."""
-    if program() is None:
+    """Install a browser if there is none, or wait while another process does. Raise Unavailable with the reason."""
+    if program() in (None, OF_DEBIAN):
         packages.ensure({"chromium": "chromium"}, "the page")
 
 

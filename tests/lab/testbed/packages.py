@@ -9,6 +9,8 @@ import subprocess
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
+from tests.lib.waiting import happens
+
 from .plan import Unavailable
 
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -30,7 +32,7 @@ def ensure_packages(rootless: bool = False) -> None:
 
 def ensure(wanted: Mapping[str, str], user: str) -> None:
     """Install missing packages if this process is root and apt-get is available. ``wanted``: package by program. Raise Unavailable."""
-    with _alone() as can_install:
+    with _installing(user) as can_install:
         packages = missing(wanted)
         if packages and can_install:
             _install(packages)
@@ -40,17 +42,26 @@ def ensure(wanted: Mapping[str, str], user: str) -> None:
 
 
 @contextmanager
-def _alone() -> Iterator[bool]:
-    """Keep other processes of a test run from installing, and return whether this one can. A program exists before its package is set up."""
-    if os.geteuid() or not shutil.which("apt-get"):
+def _installing(user: str) -> Iterator[bool]:
+    """Wait until no other process of a test run installs, and return whether this one can. A program exists before its package is set up."""
+    if os.geteuid() or not shutil.which("apt-get") or not os.path.isdir(DATABASE):
         yield False
         return
     folder = os.open(DATABASE, os.O_RDONLY)
     try:
-        fcntl.flock(folder, fcntl.LOCK_EX)
+        if not happens(lambda: _locked(folder), 2 * INSTALL_SECONDS):
+            raise Unavailable(f"{user}: another process installs packages, and did not end in {2 * INSTALL_SECONDS} s")
         yield True
     finally:
         os.close(folder)
+
+
+def _locked(folder: int) -> bool:
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def _install(packages: list[str]) -> None:

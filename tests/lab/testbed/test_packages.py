@@ -19,6 +19,7 @@ def test_second_process_waits_until_a_package_is_set_up(tmp_path: Path, monkeypa
     if os.geteuid() or not shutil.which("apt-get"):
         skip("testbed", "needs root and apt-get")
     monkeypatch.setattr(packages, "PATH", str(tmp_path))
+    monkeypatch.setattr(packages, "DATABASE", str(tmp_path))
     began, done = threading.Event(), threading.Event()
 
     def install(names: list[str]) -> None:
@@ -32,7 +33,9 @@ def test_second_process_waits_until_a_package_is_set_up(tmp_path: Path, monkeypa
     monkeypatch.setattr(packages, "_install", install)
     first = threading.Thread(target=packages.ensure, args=({"sshd": "openssh-server"}, "a testbed"))
     first.start()
-    assert began.wait(20)
-    packages.ensure({"sshd": "openssh-server"}, "a testbed")
-    assert done.is_set()
-    first.join(20)
+    try:
+        assert began.wait(20)
+        packages.ensure({"sshd": "openssh-server"}, "a testbed")
+        assert done.is_set()
+    finally:
+        first.join(20)
