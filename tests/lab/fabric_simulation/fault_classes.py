@@ -150,6 +150,8 @@ def check(fabric: Clos, plan: str, seed: int) -> tuple[Diagnosis, int]:
     further = plan_confirmation_run(made, found, answers, seed)
     if further is None:
         return found, 0
+    names = [entry["id"] for one in (*rounds_of(made), *further.rounds) for entry in one]
+    assert len(set(names)) == len(names), "hosts refuse a plan in which a pair occurs twice"
     again = fabric.measure(further.rounds)
     for host, more in results(fabric, again).items():
         answers[host] = {**(answers[host] or {}), "measurements": [*(answers[host] or {}).get("measurements", []), *(more or {}).get("measurements", [])]}

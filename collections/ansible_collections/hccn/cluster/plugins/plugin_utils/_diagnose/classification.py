@@ -27,6 +27,9 @@ from .strata import Strata, Stratum
 MOST_REPEATS, LEAST_REPEATS, MEDIAN_OF_REPEATS = 4, 3, 0.954
 """Repeated values of a pair that are compared, least number of differences, and the median difference of two values with a standard deviation of one."""
 
+LEAST_OTHERS = 3
+"""Values of other NPUs with which those of an NPU are compared to find that it is slow and does not show the normal value."""
+
 LEAST_AGREEING, FEW_FOR_PAIRS = 4, 12
 """Fewer values near the normal one say nothing about how much values vary; and about how much the value of a single pair does."""
 
@@ -59,8 +62,8 @@ class Layer:
 
     ``out`` and ``into``: the bad targets and the bad sources of each NPU. ``sent`` and ``received`` count all its cells, ``good_sent`` and ``good_received``
     those that prove it good, ``inconclusive`` those that cannot, since the partner has a lower line rate. ``uncertain``: bad cells that may be noise.
-    ``self_reported``: cells of which the NPU itself reported the error. ``accused``: the NPU that the other side of a cell blames. ``chance``: of a healthy
-    cell to be bad.
+    ``timeouts``: slow cells without a value. ``self_reported``: cells of which the NPU itself reported the error. ``accused``: the NPU that the other side of
+    a cell blames. ``chance``: of a healthy cell to be bad.
     """
 
     def __init__(self, state: str, count: int) -> None:
@@ -73,6 +76,7 @@ class Layer:
         self.good_received = [0] * count
         self.inconclusive = [0] * count
         self.uncertain: set[Link] = set()
+        self.timeouts: list[Link] = []
         self.self_reported: dict[int, list[Link]] = {}
         self.accused: dict[Link, int] = {}
         self.chance = 0.0
@@ -144,7 +148,6 @@ class Classification:
         self._bounds: dict[object, _RowBounds] = {}
         self._received: Counter[int] = Counter()
         self._weak: Counter[int] = Counter()
-        self._unproven: set[Link] = set()  # pairs with a value that does not prove them good
         self._accusations: list[Cell] = []
         for cell in sorted(table.cells, key=lambda cell: cell.worth is None):  # values first: they decide what a timeout means
             self._classify_cell(cell)
@@ -181,9 +184,9 @@ class Classification:
         return self.is_noise_unknown and self.usual is not None and self.normals[self.usual].count < FEW_FOR_PAIRS
 
     def is_within_noise(self, links: Sequence[Link]) -> bool:
-        """Return True if noise of unknown size explains slow cells so well that their NPU is not named: few values are near the normal one, and neither these,
-        nor the other good ones, nor repeated ones show that the noise is much smaller. Nor is it named for latencies that single operations of good pairs
-        reach as well. A value below a floor is always too low.
+        """Return True if noise of unknown size explains slow cells so well that their NPU is not named: latencies that single operations of good pairs reach as
+        well, or values of which few are near the normal one, if neither these, nor the other good ones, nor repeated ones show that the noise is much smaller.
+        A value below a floor is always too low.
         """
         if not self.is_noise_unknown or any(cell.worth is not None and cell.worth < cell.floor for link in links for cell in self.cells(*link)):
             return False
@@ -191,13 +194,15 @@ class Classification:
         for link in links:
             found = self.worth(*link)
             normal = self.normals[self._stratum(*link, found[1])] if found else None
-            if found is None or normal is None or normal.agreeing >= LEAST_AGREEING:
+            if found is None or normal is None:
                 return False
             spread, jitter = self._noise_of_good(found[1], normal)
             drop = -log(found[0] / normal.reference)
-            if normal.agreeing > 1 and drop >= max(jitter, SPREADS_OF_FEW * spread):
+            if drop < jitter:
+                least = 0.0
+            elif normal.agreeing >= LEAST_AGREEING or (normal.agreeing > 1 and drop >= SPREADS_OF_FEW * spread):
                 return False
-            least = min(least, 0.0 if drop < jitter else drop)
+            least = min(least, drop)
         return least < -log(MOST_BY_NOISE)
 
     def _noise_of_good(self, kind: int, normal: Normal) -> tuple[float, float]:
@@ -310,7 +315,7 @@ class Classification:
         self.states[cell.pair] = state
 
     def _classify_failure(self, cell: Cell) -> str:
-        if cell.code in TIMEOUT_CODES and (cell.source, cell.target) in self._unproven:
+        if cell.code in TIMEOUT_CODES and (self.share(cell.source, cell.target) or 1.0) < MOST_BY_NOISE:
             self._add_timeout(cell)
             return SLOW
         state = BUSY if cell.code in BUSY_CODES else FAILED
@@ -324,10 +329,11 @@ class Classification:
         return state
 
     def _add_timeout(self, cell: Cell) -> None:
-        """Add a test that did not end in time to the slow cells. With more queue pairs it moves more data, too much at the speed of a slow pair.
+        """Add a test that did not end in time to the slow cells. With more queue pairs it moves more data, too much at the speed of the pair.
 
         If noise may be the reason for the value of the pair, it may be the reason for this as well.
         """
+        self.slow.timeouts.append((cell.source, cell.target))
         if cell.target not in self.slow.out[cell.source]:
             self.slow.uncertain.add((cell.source, cell.target))
         self.slow.add(cell.source, cell.target)
@@ -347,14 +353,11 @@ class Classification:
             self.slow.good_sent[cell.source] += 1
             return GOOD
         self._weak[cell.target] += 1
-        if cell.long and self._crosses(cell.source, cell.target, cell.kind):
-            if worth >= bad:
-                return GOOD
-            self._share(cell.source, cell.target)
-            return SLOW
-        self._unproven.add((cell.source, cell.target))
         if worth >= bad:
             return GOOD
+        if cell.long and self._crosses(cell.source, cell.target, cell.kind):
+            self._share(cell.source, cell.target)
+            return SLOW
         self.slow.add(cell.source, cell.target)
         if worth >= certain:
             self.slow.uncertain.add((cell.source, cell.target))
@@ -464,12 +467,17 @@ class Classification:
                 layer.good_sent[npu], layer.good_received[npu] = slow.sent[npu], slow.received[npu]
                 layer.sent[npu] += slow.sent[npu]
                 layer.received[npu] += slow.received[npu]
+        for source, target in slow.timeouts:
+            for layer in (failed, self.busy):
+                layer.good_sent[source] -= 1
+                layer.good_received[target] -= 1
 
 
 def _without_slow_npu(found: Normal, cells: Sequence[Measured]) -> Normal:
     """Return the normal value of a few cells without those of an NPU, of one direction or both, that are all far below the others.
 
-    A slow NPU has a third or more of the values of a small cluster. Taken for noise, they would hide themselves.
+    A slow NPU has a third or more of the values of a small cluster. Taken for noise, they would hide themselves. Of fewer than LEAST_AGREEING other values,
+    the lowest one counts, not the median.
     """
     best = found
     for npu in sorted({npu for cell in cells for npu in cell[:2]}):
@@ -482,10 +490,10 @@ def _without_slow_npu(found: Normal, cells: Sequence[Measured]) -> Normal:
                 else:
                     others.append(cell[2])
             partners = {partner for cell in mine for partner in cell[:2]} - {npu}
-            if len(partners) < 2 or len(others) < LEAST_AGREEING:
+            if len(partners) < 2 or len(others) < LEAST_OTHERS:
                 continue
             reference = median(others)
-            if max(cell[2] for cell in mine) < MOST_BY_NOISE * reference:
+            if max(cell[2] for cell in mine) < MOST_BY_NOISE * (reference if len(others) >= LEAST_AGREEING else min(others)):
                 without = Normal(reference, max(LEAST_SPREAD, stdev(map(log, others))), len(others))
                 best = min(best, without, key=lambda normal: normal.spread)
     return best

@@ -28,8 +28,8 @@ MOST_ISOLATING = 4
 """Rounds of isolation. One is enough if at most a quarter of the NPUs is bad."""
 
 MOST_CROSSING, MOST_CROSSING_OF_BAD = 3, 5
-"""Rounds between the leaves of which an uplink may be bad; and if several pairs show that a link is, and rounds are left. With more of them for single pairs,
-other traffic would be named in more healthy runs."""
+"""Rounds between the leaves of which an uplink may be bad, and those if a part of the fabric is known to be bad and rounds are left. On a healthy fabric, five
+of them would meet more of other traffic."""
 
 PORTS = 16
 """Source ports of a pair that is measured over other paths, if the run sets the port and there are rounds enough."""
@@ -105,21 +105,19 @@ def plan_confirmation_run(plan: Mapping[str, Any], found: Diagnosis, results: Re
         isolating = _without(absent, isolation_rounds(plan, states, seed, MOST_ISOLATING, open_npus))[:MOST_ISOLATING]
     contested = bool(found.contested)
     left = most - len(isolating) - contested
+    crossed = max(0, min(MOST_CROSSING, left - 2)) if found.open_leaves else 0
     rounds_each = max(1, left // 4)  # for the pairs as they were, and for them with each of the other options
     pairs = _matching([pair for pair in found.uncertain if absent.isdisjoint(host for host, _device in pair)], rounds_each)
-
-    def between_leaves(count: int) -> list[list[Entry]]:
-        return _without(absent, crossing_rounds(extended(plan, isolating), found.open_leaves, count, absent, seed)) if found.open_leaves else []
-
-    crossing = between_leaves(min(MOST_CROSSING, left - 2))
     port = _reported(results, SOURCE_PORT)
     options = _other_options(port, _reported(results, QPS) or 1)
-    retested = retest(extended(plan, [*isolating, *crossing]), pairs, set(found.proven), seed, options)
+    retested = retest(extended(plan, isolating), pairs, set(found.proven), seed, options)
     same = retested.same[:rounds_each]
-    again = retested.again[:min(rounds_each * len(options), max(len(same), left - len(crossing) - len(same) - 1))]
-    others = retested.others[:max(0, left - len(crossing) - len(again) - len(same))]
-    if any(component["kind"] in CROSSING and component["kind"] != PAIR for component in found.components):
-        crossing = between_leaves(max(len(crossing), min(MOST_CROSSING_OF_BAD, left - len(again) - len(others) - len(same))))
+    again = retested.again[:min(rounds_each * len(options), max(len(same), left - crossed - len(same) - 1))]
+    others = retested.others[:max(0, left - crossed - len(again) - len(same))]
+    if crossed and any(component["kind"] in CROSSING and component["kind"] != PAIR for component in found.components):
+        crossed = max(crossed, min(MOST_CROSSING_OF_BAD, left - len(again) - len(others) - len(same)))
+    numbered = extended(plan, [*isolating, *retested.again, *retested.others, *retested.same])
+    crossing = _without(absent, crossing_rounds(numbered, found.open_leaves, crossed, absent, seed))
     settling = [*isolating, *_without(absent, again), *crossing, *_without(absent, [*others, *same])]
     confirming = confirming_round(extended(plan, settling), {*absent, *found.contested}, seed) if contested else []
     rounds = [*settling, *confirming][:most]

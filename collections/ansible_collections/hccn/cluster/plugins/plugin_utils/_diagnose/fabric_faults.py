@@ -287,8 +287,8 @@ class FabricFaults:
             name = f"path {self._table.npus[one].host} to {self._table.npus[other].host}"
         note, conclusion, certainty = self._conclusion_of_retries(links[0])
         if certainty != POSSIBLE and self._may_be_larger(one, other):
-            conclusion, certainty = "too little was measured to tell whether the path is bad, an NPU in one direction, or more", POSSIBLE
-        note = "; ".join(filter(None, [": ".join(filter(None, [note, conclusion])), self._only_when_bad(links)]))
+            conclusion, certainty = "too little was measured to exclude a bad direction of an NPU or a bad path between the leaves", POSSIBLE
+        note = "; ".join(filter(None, [f"{note}: {conclusion}", self._only_when_bad(links)]))
         self.components.append(Component(PAIR, name, self._layer.state, npus, list(links[:SHOWN]), len(links), npus, certainty=certainty, note=note))
 
     def _may_be_larger(self, source: int, target: int) -> bool:
@@ -296,7 +296,8 @@ class FabricFaults:
         leaves = {self._table.leaves[source], self._table.leaves[target]}
         if len(leaves) > 1 and None not in leaves and self._paths.good(PATH, tuple(sorted(map(str, leaves))), BOTH) < LEAST_GOOD:
             return True
-        return not self._layer.good_sent[source] or not self._layer.good_received[target]
+        layer = self._layer
+        return not layer.good_sent[source] + layer.inconclusive[source] or not layer.good_received[target] + layer.inconclusive[target]
 
     def _times_bad(self, link: Link) -> int:
         """Return how often the pair was bad, in either direction."""
@@ -359,10 +360,10 @@ class FabricFaults:
         A direction that is always good does not repeat the other one. A test that chooses its source port itself may take another path each time, so only a
         port that was set shows which path a test took.
         """
-        ways = [way for way in (link, link[::-1]) if any(map(self._classification.is_bad, self._cells(way)))]
-        cells = self._cells(*ways)
+        directions = [way for way in (link, link[::-1]) if any(map(self._classification.is_bad, self._cells(way)))]
+        cells = self._cells(*directions)
         good, bad = ([cell for cell in cells if self._classification.is_bad(cell) is is_bad] for is_bad in (False, True))
-        if self._is_inferred(cells) and any(self._classification.worth(*way) for way in (link, link[::-1])):
+        if cells and self._is_inferred(cells) and any(self._classification.worth(*way) for way in (link, link[::-1])):
             return "a runner did not answer, and the pair was measured at another time", "the fault is intermittent", POSSIBLE
         same_options_good = self._is_good_with_same_options(link)
         if len({cell.path_options for cell in cells}) > 1 and not same_options_good:
@@ -374,11 +375,12 @@ class FabricFaults:
                         CERTAIN if pinned else PROBABLE)
             return ("good with another source port or number of queue pairs", "one of several links of the path is bad, or the fault is intermittent",
                     PROBABLE if pinned else POSSIBLE)
-        if not same_options_good and len(ways) < 2 and self._cells(link[::-1]):
-            return "the opposite direction is good, and both NPUs are good with others", "", PROBABLE
+        opposite = [cell for cell in self._cells(link[::-1]) if cell.path_options in {other.path_options for other in bad}]
+        if directions == [link] and opposite and not same_options_good:
+            return "the opposite direction is good", "one direction of the path is bad, since both NPUs are good with others", PROBABLE
         if good:
             return "good at another time", "the fault is intermittent", POSSIBLE
         if len(cells) > 1:
-            return "bad each time, and both NPUs are good with others", "the path is bad, not the host", CERTAIN
+            return "bad each time", "the path is bad, not the host, since both NPUs are good with others", CERTAIN
         return ("both NPUs are good with others", "the path between them is bad, or the fault is intermittent; measure the pair again with another source port",
                 POSSIBLE)

@@ -51,6 +51,9 @@ COSTS = {NPU: 2.0, NODE: 2.0, LEAF: 3.0, PATH: 3.0, SPINE: 3.0}
 """Negative logarithm of the odds of such a component before anything was measured, besides the number of its kind. If many NPUs or hosts have no good
 measurement, each is as likely."""
 
+COST_OF_NOISE = 3.0
+"""The same for noise everywhere above the least chance."""
+
 COST_OF_SHARE, COST_OF_TIMES, COST_OF_DIRECTION, COST_OF_PLANE = 0.5, 5.0, 0.7, 4.0
 """The same in addition: for one of several links, for an NPU or a host that is bad from time to time, for one direction, and for spines of one rail only."""
 
@@ -147,18 +150,34 @@ class Inference:
             yield SPINE, None, BOTH
 
     def explain(self) -> list[Explanation]:
-        """Return the components that explain the measurements best.
+        """Return the components that explain the measurements best."""
+        found = self._with_spines(self._found_together(self._search(())))
+        self._together, self._kept = (), self._shares(found)
+        return found
 
-        The search takes what others explain for noise until they are found, so that of two uplinks neither may be better than noise. Components that are only
-        better together are the result if they leave nothing to noise.
+    def _found_together(self, found: list[Explanation]) -> list[Explanation]:
+        """Return components of the fabric that are only likely together if they explain nearly all that ``found`` leaves, else ``found``.
 
-        A spine crosses what several uplinks cross, and has the highest likelihood of a single component then. So the search is also made without spines, and
-        the most likely result counts. The margin of a spine is that over any other components, also over those of which too little was measured to name them.
+        The search takes what the others explain for noise until they are found, so that of two uplinks neither may be better than noise. Their margin is also
+        that over noise everywhere, at the rate of all bad measurements.
         """
-        found = self._search(())
-        if not self._is_complete(found):
-            together = self._search((), together=IN_FABRIC)
-            found = max(found, together, key=self._likelihood) if self._is_complete(together) else found
+        if self._is_complete(found):
+            return found
+        together = self._search((), together=IN_FABRIC)
+        rate = min(ALWAYS, max(self._least, len(self._links) / self._total))
+        good = self._total - len(self._links)
+        noise = len(self._links) * log(rate) + good * log(1 - rate) - COST_OF_NOISE
+        margin = self._likelihood(together) + good * log(1 - self._least) - noise
+        if margin < 0 or not self._is_complete(together) or self._likelihood(together) <= self._likelihood(found):
+            return found
+        return [replace(one, margin=min(one.margin, margin)) if one.cause[0] in IN_FABRIC else one for one in together]
+
+    def _with_spines(self, found: list[Explanation]) -> list[Explanation]:
+        """Return ``found``, or the components without spines if they are more likely.
+
+        A spine crosses what several uplinks cross, and has the highest likelihood of a single component then. The margin of a spine is that over any other
+        components, also over those of which too little was measured to name them.
+        """
         if not any(one.cause[0] == SPINE for one in found):
             return found
         others = [self._search((SPINE,), together) for together in ((), COSTS)]
@@ -170,19 +189,22 @@ class Inference:
         return [replace(one, margin=min(one.margin, max(0.0, margin))) if one.cause[0] == SPINE else one for one in found]
 
     def _is_complete(self, found: Sequence[Explanation]) -> bool:
-        """Return True if the components explain all bad measurements but those that noise brings."""
+        """Return True if the components explain all bad measurements but one and those that the least noise brings."""
         explained = {number for one in found for number in self._members[one.cause]}
         return len(self._links) - len(explained) <= 1 + self._least * self._total
 
     def _likelihood(self, found: Sequence[Explanation]) -> float:
         """Return the logarithm of the likelihood of a set of components, less their costs."""
-        kept = [1.0] * len(self._links)
-        total = 0.0
+        total = sum(self._good(one.cause) / self._stride * log(1 - one.rate) - self._cost_of(one.cause, one.rate) for one in found)
+        return total + sum(log(1 - share * (1 - self._least)) for share in self._shares(found))
+
+    def _shares(self, found: Sequence[Explanation]) -> list[float]:
+        """Return for each bad measurement the probability that none of these components makes it bad."""
+        shares = [1.0] * len(self._links)
         for one in found:
             for number in self._members[one.cause]:
-                kept[number] *= 1 - one.rate
-            total += self._good(one.cause) / self._stride * log(1 - one.rate) - self._cost_of(one.cause, one.rate)
-        return total + sum(log(1 - share * (1 - self._least)) for share in kept)
+                shares[number] *= 1 - one.rate
+        return shares
 
     def _search(self, without: Collection[str], together: Collection[str] = (), named: bool = True) -> list[Explanation]:
         """Return components, the one with the highest likelihood first, until none is better than noise; none of the kinds ``without``.

@@ -43,6 +43,10 @@ class PathCounts:
                 one, other = leaves[cell.source], leaves[cell.target]
                 if one is not None and other is not None:
                     totals[one, other] += 1
+        for link in () if failed else self._layer.timeouts:
+            path = self.path(link)
+            if path is not None and link[0] not in ignored and link[1] not in ignored:
+                totals[path] += 1
         for row in self._table.rows:
             one = leaves[row.source]
             if one is not None and row.source not in ignored:

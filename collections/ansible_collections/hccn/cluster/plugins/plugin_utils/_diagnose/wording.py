@@ -88,7 +88,8 @@ def _drop(component: Component, classified: Classification) -> str:
     if not shares or median(shares) >= 1 - LEAST_DROP:
         return ""
     timed = all(kind.unit == MICROSECONDS for kind in classified.table.kinds if kind.unit)
-    return f", {100 * (1 / median(shares) - 1):.2g} % above normal" if timed else f", {100 * (1 - median(shares)):.2g} % below normal"
+    percent = 100 * (1 / median(shares) - 1 if timed else 1 - median(shares))
+    return f", {percent:.{0 if percent >= 100 else 2}{'f' if percent >= 100 else 'g'}} % {'above' if timed else 'below'} normal"
 
 
 def _error(component: Component, classified: Classification) -> str:

@@ -150,9 +150,11 @@ def pair_again(*again):
 
 @pytest.mark.parametrize("again, certain, ending", [
     ([], False, "both NPUs are good with others: the path between them is bad, or the fault is intermittent; measure the pair again with another source port"),
-    ([("n01", "n02", 0, 0.8)], True, "bad each time, and both NPUs are good with others: the path is bad, not the host"),
+    ([("n01", "n02", 0, 0.8)], True, "bad each time: the path is bad, not the host, since both NPUs are good with others"),
     ([("n01", "n02", 0, 0.8, {"qps": 4})], True, "also bad with another source port or number of queue pairs: the path is bad, not the host"),
-    ([("n01", "n02", 0, 1.0, {"source_port": 50000})], False, "the opposite direction is good, and both NPUs are good with others"),
+    ([("n01", "n02", 0, 1.0, {"source_port": 50000})], False,
+     "both NPUs are good with others: the path between them is bad, or the fault is intermittent; measure the pair again with another source port"),
+    ([("n01", "n02", 0, 1.0)], False, "the opposite direction is good: one direction of the path is bad, since both NPUs are good with others"),
     ([("n02", "n01", 0, 1.0, {"source_port": 50000})], False,
      "good with another source port or number of queue pairs: one of several links of the path is bad, or the fault is intermittent"),
     ([("n02", "n01", 0, 1.0, {"qps": 4}), ("n02", "n01", 0, 0.8)], False,
@@ -231,7 +233,7 @@ def test_pair_of_a_slow_npu_that_failed_once_is_not_a_bad_path(code):
 def test_pair_that_was_slow_twice_and_failed_once_is_not_called_bad_each_time():
     found = pair_again(("n01", "n02", 0, 0.8), ("n02", "n01", 0, "tool_killed"))
     assert [(part["class"], part["certainty"], part["message"].split(": ", 1)[1]) for part in found.components] == [
-        ("slow", "certain", "bad each time, and both NPUs are good with others: the path is bad, not the host"),
+        ("slow", "certain", "bad each time: the path is bad, not the host, since both NPUs are good with others"),
         ("failed", "possible", "both NPUs are good with others: the path between them is bad, or the fault is intermittent; "
                                "measure the pair again with another source port")]
 
@@ -246,7 +248,7 @@ def test_runner_that_did_not_answer_does_not_make_a_pair_slow_twice():
 def test_a_good_opposite_direction_is_mentioned():
     found = diagnosed(lambda source, target, device: 0.8 if (source, target, device) == ("n01", "n02", 0) else 1.0, both=True)
     assert named(found) == [("pair", "path n01 NPU 0 to n02 NPU 0", "slow", None, False)]
-    assert found.components[0]["message"].endswith("the opposite direction is good, and both NPUs are good with others")
+    assert found.components[0]["message"].endswith("the opposite direction is good: one direction of the path is bad, since both NPUs are good with others")
 
 
 def test_all_npus_between_two_hosts_are_one_path():
