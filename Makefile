@@ -14,8 +14,6 @@ export PATH := $(CURDIR)/.venv/bin:$(PATH)
 export ANSIBLE_CONFIG := $(CURDIR)/ansible.cfg
 export ANSIBLE_COLLECTIONS_PATH := $(CURDIR)/collections
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
-# Most modules are never imported, so pip need not compile them.
-export PIP_COMPILE := 0
 # Unbuffered, Python reads a module byte by byte from its standard input, which takes a third of the time of a task.
 unexport PYTHONUNBUFFERED PYTHONDONTWRITEBYTECODE
 export REUSE_ENCODING_MODULE := charset_normalizer
