@@ -102,6 +102,11 @@ def test_other_ports_work_after_one_has_ended(cables: list[socket.socket]) -> No
     two.settimeout(0.1)
     assert happens(lambda: _is_flooded(one, two), 30), "the address is unknown again as soon as the switch has found the end of the port"
     two.settimeout(30)
+    one.sendall(frame(address(2), 1, b"to 2"))
+    text = received(two)
+    while text == b"to 3":  # sent again while the first one was on its way
+        text = received(two)
+    assert text == b"to 2"
     two.sendall(frame(address(1), 2, b"to 1"))
     assert received(one) == b"to 1"
 
