@@ -19,7 +19,7 @@ from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose.confirmatio
 from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose.diagnosis import Diagnosis, diagnose
 from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose.measurement_table import Npu
 from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.pair_plan import make_plan
-from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.plan_forms import extended, rounds_of
+from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.plan_forms import extended, pairs_of, rounds_of
 from tests.lab.fabric_simulation.clos import (BACKGROUND, CEILING, LINE_RATE, LOGNORMAL, NIC93, OUTLIERS, RAILS, TAIL, TOR, Clos, Resource, Shape,
                                               Weakness)
 from tests.lab.fabric_simulation.records import results
@@ -150,12 +150,13 @@ def check(fabric: Clos, plan: str, seed: int) -> tuple[Diagnosis, int]:
     further = plan_confirmation_run(made, found, answers, seed)
     if further is None:
         return found, 0
-    names = [entry["id"] for one in (*rounds_of(made), *further.rounds) for entry in one]
+    whole = extended(made, further.rounds)
+    names = [name for name, _npus in pairs_of(whole)]
     assert len(set(names)) == len(names), "hosts refuse a plan in which a pair occurs twice"
     again = fabric.measure(further.rounds)
     for host, more in results(fabric, again).items():
         answers[host] = {**(answers[host] or {}), "measurements": [*(answers[host] or {}).get("measurements", []), *(more or {}).get("measurements", [])]}
-    return diagnose(fabric.hosts, answers, plan=extended(made, further.rounds)), len(further.rounds)
+    return diagnose(fabric.hosts, answers, plan=whole), len(further.rounds)
 
 
 def trial(shape: Shape, plan: str, seed: int, faults: str = "", **profile: Any) -> Result:

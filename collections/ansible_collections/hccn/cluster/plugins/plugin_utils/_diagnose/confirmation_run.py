@@ -17,8 +17,7 @@ from ...module_utils._fabric.plan import QPS, SOURCE_PORT
 from .._plan.isolation import MISSING, confirming_round, crossing_rounds, isolation_rounds, retest, retest_qps
 from .._plan.pair_list import NpuId, NpuPair
 from .._plan.plan_forms import Entry, extended, pairs_of, schedule_of, topology_of
-from .component import PAIR
-from .diagnosis import CROSSING, Diagnosis
+from .diagnosis import BETWEEN_LEAVES, Diagnosis
 from .unstarted_runs import Results
 
 MOST_ROUNDS, SHARE_OF_PLAN = 8, 0.1
@@ -114,7 +113,7 @@ def plan_confirmation_run(plan: Mapping[str, Any], found: Diagnosis, results: Re
     same = retested.same[:rounds_each]
     again = retested.again[:min(rounds_each * len(options), max(len(same), left - crossed - len(same) - 1))]
     others = retested.others[:max(0, left - crossed - len(again) - len(same))]
-    if crossed and any(component["kind"] in CROSSING and component["kind"] != PAIR for component in found.components):
+    if crossed and any(component["kind"] in BETWEEN_LEAVES for component in found.components):
         crossed = max(crossed, min(MOST_CROSSING_OF_BAD, left - len(again) - len(others) - len(same)))
     numbered = extended(plan, [*isolating, *retested.again, *retested.others, *retested.same])
     crossing = _without(absent, crossing_rounds(numbered, found.open_leaves, crossed, absent, seed))

@@ -40,7 +40,8 @@ FEW_OF_NPU = 3
 FEW_CROSSING = 8
 """Measurements of an NPU up to which a single bad pair may be the only sign of a bad uplink."""
 
-CROSSING = (LEAF, UPLINK, PATH, SPINE, PAIR)
+BETWEEN_LEAVES = (LEAF, UPLINK, PATH, SPINE)
+CROSSING = (*BETWEEN_LEAVES, PAIR)
 """Kinds of components of which more measurements between leaves show which one is bad."""
 
 OF_SEVERAL_LINKS = (UPLINK, PATH, SPINE)

@@ -375,8 +375,8 @@ class FabricFaults:
                         CERTAIN if pinned else PROBABLE)
             return ("good with another source port or number of queue pairs", "one of several links of the path is bad, or the fault is intermittent",
                     PROBABLE if pinned else POSSIBLE)
-        opposite = [cell for cell in self._cells(link[::-1]) if cell.path_options in {other.path_options for other in bad}]
-        if directions == [link] and opposite and not same_options_good:
+        bad_options = {cell.path_options for cell in bad}
+        if directions == [link] and not same_options_good and any(cell.path_options in bad_options for cell in self._cells(link[::-1])):
             return "the opposite direction is good", "one direction of the path is bad, since both NPUs are good with others", PROBABLE
         if good:
             return "good at another time", "the fault is intermittent", POSSIBLE

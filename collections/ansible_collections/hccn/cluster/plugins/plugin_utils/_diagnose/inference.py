@@ -167,8 +167,9 @@ class Inference:
         rate = min(ALWAYS, max(self._least, len(self._links) / self._total))
         good = self._total - len(self._links)
         noise = len(self._links) * log(rate) + good * log(1 - rate) - COST_OF_NOISE
-        margin = self._likelihood(together) + good * log(1 - self._least) - noise
-        if margin < 0 or not self._is_complete(together) or self._likelihood(together) <= self._likelihood(found):
+        likelihood = self._likelihood(together)
+        margin = likelihood + good * log(1 - self._least) - noise
+        if margin < 0 or not self._is_complete(together) or likelihood <= self._likelihood(found):
             return found
         return [replace(one, margin=min(one.margin, margin)) if one.cause[0] in IN_FABRIC else one for one in together]
 
@@ -190,8 +191,7 @@ class Inference:
 
     def _is_complete(self, found: Sequence[Explanation]) -> bool:
         """Return True if the components explain all bad measurements but one and those that the least noise brings."""
-        explained = {number for one in found for number in self._members[one.cause]}
-        return len(self._links) - len(explained) <= 1 + self._least * self._total
+        return self._shares(found).count(1.0) <= 1 + self._least * self._total
 
     def _likelihood(self, found: Sequence[Explanation]) -> float:
         """Return the logarithm of the likelihood of a set of components, less their costs."""

@@ -89,7 +89,8 @@ def _drop(component: Component, classified: Classification) -> str:
         return ""
     timed = all(kind.unit == MICROSECONDS for kind in classified.table.kinds if kind.unit)
     percent = 100 * (1 / median(shares) - 1 if timed else 1 - median(shares))
-    return f", {percent:.{0 if percent >= 100 else 2}{'f' if percent >= 100 else 'g'}} % {'above' if timed else 'below'} normal"
+    shown = f"{percent:.0f}" if percent >= 10 else f"{percent:.2g}"
+    return f", {shown} % {'above' if timed else 'below'} normal"
 
 
 def _error(component: Component, classified: Classification) -> str:
