@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import combinations
 from math import ceil, exp, log1p
@@ -164,17 +165,16 @@ def _leaf_pairs(classification: Classification) -> dict[frozenset[str], tuple[in
         leaf = table.leaves[source]
         if leaf is None:
             continue
-        by_leaf: dict[str, list[int]] = {}
-        for target in targets:
-            other = table.leaves[target]
+        single = set()
+        for other, count in Counter(map(table.leaves.__getitem__, targets)).items():
             if other is not None and other != leaf:
-                by_leaf.setdefault(other, []).append(target)
-        for other, there in by_leaf.items():
-            found[frozenset((leaf, other))] = found.get(frozenset((leaf, other)), 0) + len(there)
-            sides.setdefault((leaf, other), set()).add(host_of[source])
-            opposite = sides.setdefault((other, leaf), set())
-            if len(opposite) < 2:
-                opposite.update(map(host_of.__getitem__, there))
+                found[frozenset((leaf, other))] = found.get(frozenset((leaf, other)), 0) + count
+                sides.setdefault((leaf, other), set()).add(host_of[source])
+                if len(sides.setdefault((other, leaf), set())) < 2:
+                    single.add(other)
+        for target in targets if single else ():
+            if table.leaves[target] in single:
+                sides[str(table.leaves[target]), leaf].add(host_of[target])
     return {pair: (count, all(len(sides.get((one, other), ())) > 1 for one in pair for other in pair if one != other)) for pair, count in found.items()}
 
 

@@ -148,7 +148,7 @@ class FabricFaults:
             else:
                 self.components.append(self._in_fabric(found))
         left = [link for link in self._links if self._cleared[link[0]] and self._cleared[link[1]] and blamed.isdisjoint(link)]
-        self._attribute_to_pairs([link for link in left if not taken or taken.isdisjoint(cause[:2] for cause in self._inference.causes(link))])
+        self._attribute_to_pairs(self._inference.unexplained(left, taken) if taken else left)
 
     def _on_host(self, found: Explanation, npus: Sequence[int], links: Sequence[Link]) -> Component:
         kind, _owner, direction = found.cause

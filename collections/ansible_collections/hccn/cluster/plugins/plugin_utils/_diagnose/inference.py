@@ -103,14 +103,14 @@ class Inference:
         self._stride = max(1, len(links) // MOST_LINKS)
         self._links = links[::self._stride]
         self.path_only = frozenset(filter(is_path_only, set(self._links)))
+        self._between: dict[tuple[str, str, object], Sequence[Cause]] = {}
         self._members: dict[Cause, list[int]] = {}
         for number, link in enumerate(self._links):
             for cause in self.causes(link):
                 self._members.setdefault(cause, []).append(number)
         self._total = max(1, sum(layer.sent) // self._stride)
         self._least = max(LEAST_CHANCE[layer.state == SLOW], layer.chance)
-        self._kept = [1.0] * len(self._links)
-        """By link, the probability that no component found so far makes it bad."""
+        self._keep([1.0] * len(self._links))
         self._together: Collection[str] = ()
         kinds = Counter(cause[0] for cause in self._all_causes())
         self._cost = {kind: cost + log(max(2, kinds[kind])) - log(1 + exp(cost) * self._many(kind)) for kind, cost in COSTS.items()}
@@ -133,21 +133,42 @@ class Inference:
                 yield NPU, npu, direction
                 yield NODE, self._classification.host_of[npu], direction
         one, other = leaves
-        if one is None or other is None:
-            return
-        yield PATH, (one, other) if one <= other else (other, one), BOTH
-        if one == other:
-            return
-        yield PATH, (one, other), SOURCE
-        for leaf, side in ((one, SOURCE), (other, TARGET)):
-            if self._paths.is_divided(leaf):
-                yield LEAF, leaf, BOTH
-                yield LEAF, leaf, side
-        rail = self._table.rails[link[0]]
-        if rail == self._table.rails[link[1]] and self._paths.has_spines(rail):
-            yield SPINE, rail, BOTH
-        if self._paths.has_spines():
-            yield SPINE, None, BOTH
+        if one is not None and other is not None:
+            rails = [self._table.rails[npu] for npu in link]
+            yield from self._causes_between(one, other, rails[0] if rails[0] == rails[1] else None)
+
+    def unexplained(self, links: Sequence[Link], found: Collection[tuple[str, object]]) -> list[Link]:
+        """Return the measurements that cross none of these components, given by kind and owner."""
+        leaves, rails, hosts = self._table.leaves, self._table.rails, self._classification.host_of
+        between: dict[tuple[Any, ...], bool] = {}
+        ends = [(NPU, npu) in found or (NODE, host) in found for npu, host in enumerate(hosts)]
+        left = []
+        for link in links:
+            one, other = link
+            if (ends[one] or ends[other]) and link not in self.path_only:
+                continue
+            key = leaves[one], leaves[other], rails[one], rails[other]
+            if key not in between:
+                between[key] = any(cause[:2] in found for cause in self.causes(link) if cause[0] in IN_FABRIC)
+            if not between[key]:
+                left.append(link)
+        return left
+
+    def _causes_between(self, one: str, other: str, rail: object) -> Sequence[Cause]:
+        """Return the components of the fabric between two leaves. ``rail``: that of both NPUs, None if they differ."""
+        if (one, other, rail) not in self._between:
+            found: list[Cause] = [(PATH, (one, other) if one <= other else (other, one), BOTH)]
+            if one != other:
+                found.append((PATH, (one, other), SOURCE))
+                for leaf, side in ((one, SOURCE), (other, TARGET)):
+                    if self._paths.is_divided(leaf):
+                        found += (LEAF, leaf, BOTH), (LEAF, leaf, side)
+                if rail is not None and self._paths.has_spines(rail):
+                    found.append((SPINE, rail, BOTH))
+                if self._paths.has_spines():
+                    found.append((SPINE, None, BOTH))
+            self._between[one, other, rail] = found
+        return self._between[one, other, rail]
 
     def explain(self) -> list[Explanation]:
         """Return the components that explain the measurements best."""
@@ -214,7 +235,7 @@ class Inference:
         """
         found: list[Explanation] = []
         self._together = together
-        self._kept = [1.0] * len(self._links)
+        self._keep([1.0] * len(self._links))
         heap = [(-self._score(cause, named)[0], str(cause), cause) for cause in self._members if cause[0] not in without]
         heapq.heapify(heap)
         while heap:
@@ -228,14 +249,20 @@ class Inference:
             margin = min(score, score - self._alternative(cause, without)) if named else score
             if margin < 0:  # too little was measured to name the better one
                 continue
+            kept = list(self._kept)
             for number in self._members[cause]:
-                self._kept[number] *= 1 - rate
+                kept[number] *= 1 - rate
+            self._keep(kept)
             found.append(Explanation(cause, rate, [self._links[number] for number in self._members[cause]], margin))
         for one in list(found):  # one that the later ones made needless
             rest = [other for other in found if other is not one]
             if rest and self._likelihood(rest) > self._likelihood(found):
                 found = rest
         return found
+
+    def _keep(self, kept: list[float]) -> None:
+        """Set for each link the probability that no component found so far makes it bad."""
+        self._kept, self._all_kept = kept, sum(kept)
 
     def _all_causes(self) -> Iterator[Cause]:
         for npu in range(len(self._table.npus)):
@@ -254,17 +281,18 @@ class Inference:
 
         ``named``: return nothing for a component of which too little was measured to name it. It may be an alternative all the same.
         """
-        members = self._members[cause]
+        members, best = self._members[cause], (-1.0, 0.0)
         open_now = sum(map(self._kept.__getitem__, members))
-        if named and (len(members) * self._stride < 2 or open_now < 1 or not self._is_possible(cause)):
-            return -1.0, 0.0
-        chance = self._least if cause[0] in self._together else max(self._least, (sum(self._kept) - open_now) / self._total)
-        kept = Counter(map(self._kept.__getitem__, members))
+        if named and (len(members) * self._stride < 2 or open_now < 1):
+            return best
+        chance = self._least if cause[0] in self._together else max(self._least, (self._all_kept - open_now) / self._total)
         good = self._good(cause) / self._stride
-        everywhere = sum(self._kept) / self._total
+        everywhere = self._all_kept / self._total
         if cause[0] in IN_FABRIC and everywhere <= MOST_NOISE and good + len(members) > LARGE * self._total:
             chance = max(chance, everywhere)
-        best = (-1.0, 0.0)
+        if _most_gain(open_now, good, chance) - self._cost_of(cause, ALWAYS) <= best[0] or named and not self._is_possible(cause):
+            return best
+        kept = Counter(map(self._kept.__getitem__, members))
         for rate in RATES:
             if cause[0] in IN_FABRIC and rate < TIMES_CHANCE * chance:
                 continue
@@ -337,7 +365,7 @@ class Inference:
         if self._layer.state != SLOW:
             return True
         bad = sum(map(self._kept.__getitem__, self._members[cause]))
-        rate = max(self._layer.chance, sum(self._kept) / self._total)
+        rate = max(self._layer.chance, self._all_kept / self._total)
         return poisson_tail(int(bad), rate * (bad + good)) < RISK / len(self._table.npus)
 
     # -- the next best explanation
@@ -359,6 +387,18 @@ class Inference:
         crossed = Counter(other for number in self._members[cause] for other in self.causes(self._links[number]) if other[0] in IN_FABRIC)
         others = [self._score(other, named=False)[0] for other, count in crossed.items() if count > SHARED * len(self._members[cause])]
         return certainty(self._score(cause, named=False)[0] - max(others)) if others else CERTAIN
+
+
+def _most_gain(bad: float, good: float, chance: float) -> float:
+    """Return an upper bound, over all rates, of how much more likely a component makes its measurements. It is exact for a component that crosses nothing that
+    another one explains. Most components are settled by it."""
+    odds = (1 - chance) / chance
+    if bad * odds <= good:
+        return 0.0
+    if good <= 0:
+        return bad * log(1 + odds)
+    rate = (bad * odds - good) / (odds * (bad + good))
+    return good * log(1 - rate) + bad * log(1 + rate * odds)
 
 
 def _is_same(one: Cause, other: Cause, classification: Classification) -> bool:

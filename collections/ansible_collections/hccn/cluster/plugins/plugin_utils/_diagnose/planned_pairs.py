@@ -29,6 +29,7 @@ class PlannedPairs:
         self._of_host: dict[str, dict[str, NpuPair]] = {}
         self._places = {host: place for place, host in enumerate(self._schedule.order)} if self._schedule else {}
         self._npus = {npu for pair in self._pairs for npu in pair}
+        self._of_device: dict[int, set[str]] = {}
 
     def has(self, name: str, source: NpuId, target: NpuId) -> bool:
         """Return True if this is the pair of that name or, if the plan has no such name, any pair of the plan."""
@@ -43,13 +44,16 @@ class PlannedPairs:
 
     def has_hosts(self, hosts: Iterable[str], device: int) -> bool:
         """Return True if the plan has the NPU with this device id on each of these hosts."""
-        return self._any or all(self._has_npu((host, device)) for host in hosts)
+        return self._any or self._hosts_with(device).issuperset(hosts)
 
     def _has_npu(self, npu: NpuId) -> bool:
-        if (npu[0], npu[1]) in self._npus:
-            return True
-        place = self._places.get(npu[0])
-        return self._schedule is not None and place is not None and npu[1] in self._schedule.rails
+        return npu[0] in self._hosts_with(npu[1])
+
+    def _hosts_with(self, device: int) -> set[str]:
+        if device not in self._of_device:
+            scheduled = self._places if self._schedule is not None and device in self._schedule.rails else ()
+            self._of_device[device] = {host for host, listed in self._npus if listed == device}.union(scheduled)
+        return self._of_device[device]
 
     def _scheduled(self, host: str) -> Mapping[str, NpuPair] | None:
         """Return the pairs by name that the schedule has with this host as source; None if the plan is too large to expand."""

@@ -89,6 +89,7 @@ class _Reader:
         self._planned = planned
         self._seen: set[tuple[str, str]] = set()
         self._rows: dict[tuple[Npu, int], int] = {}
+        self._hosts: list[str] = []
 
     def take(self, host: str, record: Any) -> None:
         """Add a record. Raises InputError, or whatever Python raises for a value of the wrong type."""
@@ -142,7 +143,9 @@ class _Reader:
         self._table.without_clock[source.host] += context.get("failed_end") != "target"
 
     def _add_rows(self, source: Npu, record: Mapping[str, Any]) -> None:
-        hosts, device = _names(record["hosts"]), _device(target_device(record, source.device))
+        if record["hosts"] != self._hosts:  # the rows of a run name the same hosts
+            self._hosts = _names(record["hosts"])
+        hosts, device = self._hosts, _device(target_device(record, source.device))
         if not self._planned.has_hosts(hosts, device):
             raise InputError(f"the plan does not contain NPU {device} of all its hosts")
         context, options = record.get("context") or {}, record.get("options") or {}
