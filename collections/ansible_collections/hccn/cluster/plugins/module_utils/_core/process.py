@@ -50,6 +50,9 @@ def _environment(extra: Optional[Mapping[str, str]]) -> Dict[str, str]:
 _EXHAUSTED = (errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE)
 """Errors of fork and pipe when a limit of the host is reached."""
 
+_LEAST_PAUSE, _MOST_PAUSE = 0.01, 0.05
+"""Seconds after which to look again for the end of a child that has closed inherited descriptors, doubled each time."""
+
 _REAP_SECONDS = 0.05
 """Time to wait until a process can be reaped after its files were closed."""
 
@@ -149,11 +152,11 @@ class Child:
 
     def wait(self) -> Result:
         """Wait for the child, at most until its deadline, and return the result. It must only be called once, since it closes the output."""
-        try:
-            self._popen.wait(max(0.0, self._deadline - time.monotonic()))
-        except subprocess.TimeoutExpired:
-            self._timed_out = True
-            self.kill()
+        pause = _LEAST_PAUSE
+        while not self.poll():
+            # Popen.wait() may notice the end 50 ms late, which is as long as a read of hccn_tool takes.
+            self.listen(min(pause, self._deadline - time.monotonic()))
+            pause = min(2 * pause, _MOST_PAUSE)
         self._close_end_pipe()
         return Result(
             self.argv, self._popen.returncode, _text(self._stdout), _text(self._stderr),

@@ -89,6 +89,12 @@ def test_listen_waits_for_a_child_that_closed_its_pipe():
     child.kill()
 
 
+def test_child_that_leaves_a_process_behind_has_ended():
+    result = process.run(["sh", "-c", "sleep 60 >/dev/null & echo $!"], 30)
+    os.kill(int(result.stdout), signal.SIGKILL)
+    assert (result.rc, result.timed_out) == (0, False)
+
+
 def test_all_descriptors_are_closed():
     def opened():
         return sorted(os.readlink("/proc/self/fd/%s" % name) for name in os.listdir("/proc/self/fd") if os.path.exists("/proc/self/fd/%s" % name))
