@@ -8,7 +8,7 @@ import pytest
 
 from tests.lab.fabric_simulation import __main__ as table
 from tests.lab.fabric_simulation import checks
-from tests.lab.fabric_simulation.cost import cost
+from tests.lab.fabric_simulation.cost import cost, cost_with_confirmation
 
 FRESH = secrets.randbelow(10**9)
 
@@ -70,6 +70,10 @@ def test_late_hosts_are_measured():
 @pytest.mark.parametrize("fault, named", [("nothing", []), ("node", ["n018"]), ("rail", ["rail 1"]), ("path", ["path L2-L4"])])
 def test_the_fault_of_a_matrix_of_rows_is_named(fault, named):
     assert cost(128, 2, fault).named == named
+
+
+def test_the_fault_of_rows_is_named_after_a_confirmation_run():
+    assert cost_with_confirmation(128, 2).named == ["spine"]
 
 
 def test_a_host_with_wrong_reports_changes_no_other_verdict():

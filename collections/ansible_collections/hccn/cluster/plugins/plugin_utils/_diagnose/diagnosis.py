@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ...module_utils._core.errors import InputError
+from ...module_utils._core.garbage import collection_paused
 from ...module_utils._core.problems import Problem, as_dicts
 from ...module_utils._core.words import all_printable, printable
 from .._plan.plan_forms import topology_of
@@ -115,6 +116,7 @@ class Diagnosis:
                 [component["message"] for component in self.fabric() if component["class"] in classes])
 
 
+@collection_paused()
 def diagnose(hosts: Sequence[str], results: Results, floor_gbit_s: float | None = None, relative_floor: float = RELATIVE_FLOOR,
              left_out: Sequence[LeftOut] = (), plan: Mapping[str, Any] | None = None, line_rate_floor: float = LINE_RATE_FLOOR,
              baseline: Mapping[str, Any] | None = None) -> Diagnosis:

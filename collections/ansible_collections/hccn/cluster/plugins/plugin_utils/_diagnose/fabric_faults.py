@@ -123,7 +123,7 @@ class FabricFaults:
 
     def _hung(self, link: Link) -> bool:
         """Return True if the only errors of a cell are that an NPU of a silent host did not answer."""
-        if self._silent.isdisjoint(self._table.npus[npu].host for npu in link):
+        if not self._silent or self._silent.isdisjoint(self._table.npus[npu].host for npu in link):
             return False
         cells = self._classification.cells(*link)
         return any(map(self._classification.is_bad, cells)) and self._is_inferred(cells)

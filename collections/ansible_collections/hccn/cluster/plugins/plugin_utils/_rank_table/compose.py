@@ -5,13 +5,13 @@
 
 from __future__ import annotations
 
-import gc
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import HccnError, InputError
+from ansible_collections.hccn.cluster.plugins.module_utils._core.garbage import collection_paused
 from ansible_collections.hccn.cluster.plugins.module_utils._core.numbers import is_count
 from ansible_collections.hccn.cluster.plugins.module_utils._core.problems import Problem
 from ansible_collections.hccn.cluster.plugins.module_utils._core.words import printable
@@ -42,19 +42,9 @@ class Composed:
     failure: str | None = None
 
 
+@collection_paused()
 def compose(options: Options, hosts: HostVars, read_file: Callable[[str], bytes]) -> Composed:
     """Return the checked table. Raises InputError for errors that do not concern a single host."""
-    # Garbage collection visits all objects of Ansible and would free little, since nearly all objects created here are needed until the end.
-    collecting = gc.isenabled()
-    gc.disable()
-    try:
-        return _composed(options, hosts, read_file)
-    finally:
-        if collecting:
-            gc.enable()
-
-
-def _composed(options: Options, hosts: HostVars, read_file: Callable[[str], bytes]) -> Composed:
     if options["tables"] is not None:
         groups, version, product, problems = _from_tables(options, hosts, read_file)
     else:
