@@ -82,28 +82,8 @@ def state(site: Site) -> Iterator[list[tuple[str, str]]]:
         set_state(site.root(host), setting)
 
 
-@pytest.fixture(scope="module")
-def good(site: Site) -> Ended:
-    return site.play("site")
-
-
-def test_good_run(good: Ended) -> None:
-    assert good.code == 0, good.output
-    assert good.screen == ["Result: good. 4 hosts: 4 good.", f"Report: {good.report}"]
-    assert good.recap == dict.fromkeys(["localhost", *HOSTS], (0, 0))
-    assert good.report.is_file()
-
-
-def test_output_of_a_good_run_is_short(good: Ended) -> None:
-    """The plan and the progress of the measurement are shown, the verdict of each good host is not."""
-    assert len(good.output.splitlines()) < 80, good.output
-    assert "quick: 8 pairs of NPUs over 4 hosts in 2 rounds" in good.output
-    assert "8 of 8 pairs done, 0 failed" in good.output
-    assert "npu1: good." not in good.output
-
-
 @pytest.mark.long
-def test_slow_npu_fails_check_fabric(site: Site, good: Ended, state: list[tuple[str, str]]) -> None:
+def test_slow_npu_fails_check_fabric(site: Site, state: list[tuple[str, str]]) -> None:
     state.append(("npu3", "1.rate_mbit=200"))
     set_state(site.root("npu3"), "1.rate_mbit=30")
     done = site.play("check_fabric", check_fabric_plan="full")
@@ -116,7 +96,7 @@ def test_slow_npu_fails_check_fabric(site: Site, good: Ended, state: list[tuple[
     assert done.recap == {"localhost": (1, 0), **dict.fromkeys(HOSTS, (0, 0))}
 
 
-def test_hccn_fail_on_decides_the_exit_status(site: Site, good: Ended, state: list[tuple[str, str]]) -> None:
+def test_hccn_fail_on_decides_the_exit_status(site: Site, state: list[tuple[str, str]]) -> None:
     state.append(("npu2", "0.link=1"))
     set_state(site.root("npu2"), "0.link=0")
     done = site.play("bring_up", hccn_fail_on="never")
@@ -128,7 +108,7 @@ def test_hccn_fail_on_decides_the_exit_status(site: Site, good: Ended, state: li
 
 
 @pytest.mark.long
-def test_job_concludes_without_the_callback(site: Site, good: Ended) -> None:
+def test_job_concludes_without_the_callback(site: Site) -> None:
     done = site.play("check_fabric", callback=False)
     assert done.code == 0, done.output
     assert done.screen == []
@@ -139,7 +119,7 @@ def test_job_concludes_without_the_callback(site: Site, good: Ended) -> None:
     assert "No report: the callback hccn.cluster.results is not enabled." in bad.output
 
 
-def test_tool_that_is_missing_on_all_hosts_is_one_finding(site: Site, good: Ended) -> None:
+def test_tool_that_is_missing_on_all_hosts_is_one_finding(site: Site) -> None:
     done = site.play("bring_up", hccn_tool="/opt/nowhere/hccn_tool")
     assert done.code == 2, done.output
     assert done.screen[0] == "Result: failed. 4 hosts: 4 failed."
@@ -164,7 +144,7 @@ def test_invalid_job_does_not_begin(site: Site, variables: dict[str, object], me
     assert done.recap == {"localhost": (1, 0)}
 
 
-def test_run_with_only_unreachable_hosts_is_concluded(site: Site, good: Ended) -> None:
+def test_run_with_only_unreachable_hosts_is_concluded(site: Site) -> None:
     """Ansible ends a playbook when all hosts are unreachable, so its last play is not run."""
     done = site.play("bring_up", ansible_connection="ssh", ansible_port=1, ansible_ssh_retries=0)
     assert done.code == 4, done.output
@@ -175,7 +155,7 @@ def test_run_with_only_unreachable_hosts_is_concluded(site: Site, good: Ended) -
     assert done.first_card()[0] == "✕ failed", done.first_card()
 
 
-def test_unreachable_host_and_host_without_tool_do_not_stop_the_others(site: Site, good: Ended) -> None:
+def test_unreachable_host_and_host_without_tool_do_not_stop_the_others(site: Site) -> None:
     unreachable = site.with_variables("npu2", "ansible_connection=ssh ansible_port=1 ansible_ssh_retries=0")
     done = site.play("site", *unreachable, *site.with_variables("npu4", "hccn_tool=/opt/nowhere/hccn_tool"))
     assert done.code == 4, done.output  # Ansible's exit status of a run with unreachable hosts

@@ -73,6 +73,8 @@ def test_output_of_a_good_run_is_short_and_ends_with_the_result(demo: tuple[Path
     done = demo[1]
     assert screen(done) == ["Result: good. 4 hosts: 4 good.", "Report: PATH"]
     assert "quick: 32 pairs of NPUs over 4 hosts in 2 rounds" in done.stdout
+    assert "32 of 32 pairs done, 0 failed" in done.stdout
+    assert "npu1: good." not in done.stdout
     assert "PLAY [Validate the job]" in done.stdout
     assert len(done.stdout.splitlines()) < 80
 

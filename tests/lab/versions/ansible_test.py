@@ -18,8 +18,8 @@ COLLECTION = ROOT / "collections/ansible_collections/hccn/cluster"
 HOME = ROOT / ".cache/ansible-test/home"
 INTERPRETERS = ROOT / ".cache/ansible-test/bin"
 
-# The oldest Python of hosts that the ansible-core of this venv supports, the controller's, and the newest.
-VERSIONS = ["3.8", f"3.{sys.version_info.minor}", "3.13"]
+# The controller's Python and the newest one. matrix.py compiles and imports everything with the oldest Python of hosts, on the oldest ansible-core.
+VERSIONS = [f"3.{sys.version_info.minor}", "3.13"]
 
 # The file names of pip in the cache of ansible-core 2.16-2.17, 2.18-2.19 and 2.20-2.21.
 PIP_DOWNLOADS = ["get_pip_23_1_2.py", "get_pip_24_2.py", "get_pip_25_2.py"]
