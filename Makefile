@@ -1,6 +1,7 @@
 # Everything runs in .venv, which is made once from pinned requirements. Nothing is installed elsewhere.
 
-PYTHON ?= $(firstword $(foreach p,python3.11 python3,$(shell $(p) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $(p))))
+# Debian's own build first: the tests take a fifth less time with it than with one that was compiled without profiling, as by pyenv.
+PYTHON ?= $(firstword $(foreach p,/usr/bin/python3.11 python3.11 python3,$(shell $(p) -c 'import ensurepip, sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $(p))))
 COLLECTION := collections/ansible_collections/hccn/cluster
 PLUGINS := $(COLLECTION)/plugins
 CORES := $(shell nproc 2>/dev/null || echo 1)
@@ -44,7 +45,7 @@ test: .venv/.test ## unit tests, contracts, and one run of every playbook on sim
 	$(PYTEST) -m "$(FEW)" --durations 10 --durations-min 5
 
 test-rest: .venv/.test .cache/awx/.fetched ## all tests that make test leaves out, except the long ones: most of an hour on two cores; some run as root only
-	$(PYTEST) -m "not long and not ($(FEW))" --durations 30 --durations-min 5
+	$(PYTEST) tests -m "not long and not ($(FEW))" --durations 30 --durations-min 5
 
 test-all: test test-rest ## test and test-rest
 

@@ -227,6 +227,12 @@ def test_make_demo_runs_the_demo_playbook() -> None:
     assert "callbacks_enabled = hccn.cluster.results" in (ROOT / "ansible.cfg").read_text()
 
 
+def test_make_test_runs_all_unit_tests() -> None:
+    """make test-rest does not collect them, which takes ten seconds for each of its processes."""
+    marked = [path.name for path in (COLLECTION / "tests/unit").rglob("test_*.py") if re.search(r"\bmark\.(slow|long)\b", path.read_text())]
+    assert marked == []
+
+
 def test_numbers_are_parsed_in_one_place() -> None:
     """str.isdigit and str.isdecimal accept texts that int() refuses. module_utils/_core/numbers.py defines what a number is."""
     plugins = COLLECTION / "plugins"
