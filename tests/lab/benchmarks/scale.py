@@ -226,8 +226,8 @@ def test_effect_of_forks(cluster: Any, figures: list[Cost], capsys: pytest.Captu
 
 def test_effect_of_controller_memory(cluster: Any, capsys: pytest.CaptureFixture[str]) -> None:
     """Compare memory of 16 workers and the controller, and the CPU, with and without the callback."""
-    saving = null(cluster(FORKS_HOSTS), "bring_up", FORKS_HOSTS, USUAL_FORKS)
-    usual = null(cluster(FORKS_HOSTS), "bring_up", FORKS_HOSTS, USUAL_FORKS, ANSIBLE_CALLBACKS_ENABLED=f"costs,{RESULTS}")
+    saving = null(cluster(FORKS_HOSTS), "check_fabric", FORKS_HOSTS, USUAL_FORKS)
+    usual = null(cluster(FORKS_HOSTS), "check_fabric", FORKS_HOSTS, USUAL_FORKS, ANSIBLE_CALLBACKS_ENABLED=f"costs,{RESULTS}")
     print_lines(capsys, f"{line(saving)}, with controller_memory", f"{line(usual)}, without")
     assert saving.all_mib / usual.all_mib <= MOST_OF_MEMORY
 

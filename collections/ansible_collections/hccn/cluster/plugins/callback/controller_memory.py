@@ -19,8 +19,8 @@ description:
     the controller holds, the more a fork costs.
   - This callback calls C(gc.freeze()) at the start of each worker. Otherwise, a full garbage collection in a worker writes to every existing object, so that
     the system copies all of the controller's memory for each worker. Objects that the worker creates are still collected, and so are those of the
-    controller. See U(https://docs.python.org/3/library/gc.html#gc.freeze). In the playbook C(hccn.cluster.bring_up) with 16 forks, the controller and its
-    workers held 558 MiB without and 190 MiB with it for 256 hosts, 870 MiB and 247 MiB for 512.
+    controller. See U(https://docs.python.org/3/library/gc.html#gc.freeze). With 256 hosts and 16 forks, the controller and its
+    workers held 484 MiB without and 315 MiB with it in the playbook C(hccn.cluster.check_fabric), 251 MiB and 227 MiB in C(hccn.cluster.bring_up).
   - It also removes the argument specification of a role from the results of its validation. Ansible keeps a copy of the specification, with all of its
     descriptions, for each host until the last one has been validated, 40 to 140 KiB per host, and this peak makes every later fork more expensive. Callbacks
     that receive the result of this task later see its arguments without C(argument_spec). Results of failed validations are not changed.
