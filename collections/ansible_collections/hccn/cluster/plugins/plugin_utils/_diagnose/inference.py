@@ -110,7 +110,7 @@ class Inference:
                 self._members.setdefault(cause, []).append(number)
         self._total = max(1, sum(layer.sent) // self._stride)
         self._least = max(LEAST_CHANCE[layer.state == SLOW], layer.chance)
-        self._keep([1.0] * len(self._links))
+        self._keep([])
         self._together: Collection[str] = ()
         kinds = Counter(cause[0] for cause in self._all_causes())
         self._cost = {kind: cost + log(max(2, kinds[kind])) - log(1 + exp(cost) * self._many(kind)) for kind, cost in COSTS.items()}
@@ -173,7 +173,8 @@ class Inference:
     def explain(self) -> list[Explanation]:
         """Return the components that explain the measurements best."""
         found = self._with_spines(self._found_together(self._search(())))
-        self._together, self._kept = (), self._shares(found)
+        self._together = ()
+        self._keep(found)
         return found
 
     def _found_together(self, found: list[Explanation]) -> list[Explanation]:
@@ -235,7 +236,7 @@ class Inference:
         """
         found: list[Explanation] = []
         self._together = together
-        self._keep([1.0] * len(self._links))
+        self._keep([])
         heap = [(-self._score(cause, named)[0], str(cause), cause) for cause in self._members if cause[0] not in without]
         heapq.heapify(heap)
         while heap:
@@ -249,20 +250,18 @@ class Inference:
             margin = min(score, score - self._alternative(cause, without)) if named else score
             if margin < 0:  # too little was measured to name the better one
                 continue
-            kept = list(self._kept)
-            for number in self._members[cause]:
-                kept[number] *= 1 - rate
-            self._keep(kept)
             found.append(Explanation(cause, rate, [self._links[number] for number in self._members[cause]], margin))
+            self._keep(found)
         for one in list(found):  # one that the later ones made needless
             rest = [other for other in found if other is not one]
             if rest and self._likelihood(rest) > self._likelihood(found):
                 found = rest
         return found
 
-    def _keep(self, kept: list[float]) -> None:
-        """Set for each link the probability that no component found so far makes it bad."""
-        self._kept, self._all_kept = kept, sum(kept)
+    def _keep(self, found: Sequence[Explanation]) -> None:
+        """Set for each bad measurement the probability that no component found so far makes it bad."""
+        self._kept = self._shares(found)
+        self._all_kept = sum(self._kept)
 
     def _all_causes(self) -> Iterator[Cause]:
         for npu in range(len(self._table.npus)):
