@@ -44,7 +44,7 @@ check: .venv/.lint ## run after each edit, within a minute: ruff, mypy, the unit
 test: .venv/.test ## unit tests, contracts, and one run of every playbook on simulated hosts: minutes, no root
 	$(PYTEST) -m "$(FEW)" --durations 10 --durations-min 5
 
-test-rest: .venv/.test .cache/awx/.fetched ## all tests that make test leaves out, except the long ones: most of an hour on two cores; some run as root only
+test-rest: .venv/.test .cache/awx/.fetched ## all tests that make test leaves out, except the long ones: a quarter of an hour on two cores; some run as root only
 	$(PYTEST) tests -m "not long and not ($(FEW))" --durations 30 --durations-min 5
 
 test-all: test test-rest ## test and test-rest

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import resource
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose.confirmation_run import plan_confirmation_run
@@ -14,7 +14,7 @@ from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose.measurement
 from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.pair_plan import make_plan
 from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.plan_forms import extended
 from tests.lab.fabric_simulation.clos import RAILS, Clos, Shape, Weakness
-from tests.lab.fabric_simulation.records import SIZE, WHAT, results
+from tests.lab.fabric_simulation.records import SIZE, WHAT, joined, results
 from tests.lab.fabric_simulation.world import LINE, World
 
 DROP, HALF = 0.8, 0.5
@@ -51,10 +51,9 @@ def cost_with_confirmation(count: int, devices: int, seed: int = 0) -> Cost:
     further = plan_confirmation_run(plan, found, answers, seed)
     seconds = time.process_time() - start
     assert further is not None
-    for host, more in results(fabric, fabric.measure(further.rounds)).items():
-        answers[host]["measurements"] += (more or {})["measurements"]
+    both = joined(answers, results(fabric, fabric.measure(further.rounds)))
     start = time.process_time()
-    judged = diagnose(fabric.hosts, answers, plan=extended(plan, further.rounds))
+    judged = diagnose(fabric.hosts, both, plan=extended(plan, further.rounds))
     return _cost(seconds + time.process_time() - start, judged)
 
 
@@ -63,44 +62,35 @@ def _cost(seconds: float, judged: Diagnosis) -> Cost:
 
 
 def _full(fabric: Clos, seed: int) -> dict[str, dict[str, Any]]:
-    """Return rows in both directions, which Clos.measure() would take minutes to draw."""
     generator = random.Random(f"full {seed}")  # noqa: S311
-    stock = [LINE * (1 + fabric.spread * generator.gauss(0.0, 1.0)) for _value in range(4 * fabric.count + 1000)]
     alone = BAD_ALONE / (fabric.count * fabric.devices * fabric.shape.leaf_hosts)
-    found: dict[str, dict[str, Any]] = {}
-    for host in fabric.hosts:
-        rows = []
-        for device in range(fabric.devices):
-            leaf, first = fabric.leaf(Npu(host, device)), generator.randrange(len(stock) - fabric.count)
-            bad = [alone if fabric.leaf(Npu(other, device)) == leaf else 1 / SPINES for other in fabric.hosts]
-            worths = [None if other == host else float(f"{value * (HALF if generator.random() < chance else 1.0):.3g}")
-                      for other, value, chance in zip(fabric.hosts, stock[first:], bad)]
-            rows.append(_row(host, device, fabric.hosts, worths))
-        found[host] = {"run_id": "sim", "state": "finished", "measurements": rows}
-    return found
+    leaves = [[fabric.leaf(Npu(host, device)) for host in fabric.hosts] for device in range(fabric.devices)]
+    return _rows(fabric, generator, lambda source, target, device: HALF if generator.random() < (
+        alone if leaves[device][source] == leaves[device][target] else 1 / SPINES) else 1.0)
 
 
 def measured(world: World, fault: str, seed: int) -> dict[str, dict[str, Any]]:
-    """Return rows with noise from a limited stock, since drawing eight million values takes longer than diagnosing them."""
-    generator = random.Random(f"matrix {seed}")  # noqa: S311
-    stock = [LINE * (1 + world.spread * generator.gauss(0.0, 1.0)) for _value in range(4 * world.count + 1000)]
     leaf = [world.leaf[host] for host in world.hosts]
+    return _rows(world, random.Random(f"matrix {seed}"), lambda source, target, device: _share(fault, source, target, device, leaf))  # noqa: S311
+
+
+def _rows(world: World | Clos, generator: random.Random, share: Callable[[int, int, int], float]) -> dict[str, dict[str, Any]]:
+    """Return rows with both directions of every pair. Their noise is from a limited stock, since drawing eight million takes longer than diagnosing them.
+
+    ``share``: of the line rate that a pair has, by the numbers of its hosts and the device.
+    """
+    stock = [LINE * (1 + world.spread * generator.gauss(0.0, 1.0)) for _value in range(4 * world.count + 1000)]
     found: dict[str, dict[str, Any]] = {}
     for place, host in enumerate(world.hosts):
         rows = []
         for device in range(world.devices):
             first = generator.randrange(len(stock) - world.count)
-            worths: list[float | None] = [float(f"{value * _share(fault, place, other, device, leaf):.3g}")
-                                          for other, value in enumerate(stock[first:first + world.count])]
-            worths[place] = None
-            rows.append(_row(host, device, world.hosts, worths))
+            worths = [None if other == place else float(f"{value * share(place, other, device):.3g}")
+                      for other, value in enumerate(stock[first:first + world.count])]
+            rows.append({"id": f"sim/{host}/{device}/matrix", "kind": "matrix", "status": "ok", **WHAT, "source": {"host": host, "device": device},
+                         "hosts": world.hosts, "samples": [{"size_bytes": SIZE, "bandwidth_gbit_s": worths}]})
         found[host] = {"run_id": "sim", "state": "finished", "measurements": rows}
     return found
-
-
-def _row(host: str, device: int, hosts: Sequence[str], worths: Sequence[float | None]) -> dict[str, Any]:
-    return {"id": f"sim/{host}/{device}/matrix", "kind": "matrix", "status": "ok", **WHAT, "source": {"host": host, "device": device},
-            "hosts": hosts, "samples": [{"size_bytes": SIZE, "bandwidth_gbit_s": worths}]}
 
 
 def _share(fault: str, source: int, target: int, device: int, leaf: Sequence[str]) -> float:

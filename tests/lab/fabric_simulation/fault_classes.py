@@ -22,7 +22,7 @@ from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.pair_plan impor
 from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.plan_forms import extended, pairs_of, rounds_of
 from tests.lab.fabric_simulation.clos import (BACKGROUND, CEILING, LINE_RATE, LOGNORMAL, NIC93, OUTLIERS, RAILS, TAIL, TOR, Clos, Resource, Shape,
                                               Weakness)
-from tests.lab.fabric_simulation.records import results
+from tests.lab.fabric_simulation.records import joined, results
 
 SHAPES = {(16, RAILS): Shape(16, 8, 4, RAILS), (16, TOR): Shape(16, 8, 4, TOR), (64, RAILS): Shape(64, 8, 16, RAILS), (64, TOR): Shape(64, 8, 8, TOR)}
 
@@ -153,10 +153,8 @@ def check(fabric: Clos, plan: str, seed: int) -> tuple[Diagnosis, int]:
     whole = extended(made, further.rounds)
     names = [name for name, _npus in pairs_of(whole)]
     assert len(set(names)) == len(names), "hosts refuse a plan in which a pair occurs twice"
-    again = fabric.measure(further.rounds)
-    for host, more in results(fabric, again).items():
-        answers[host] = {**(answers[host] or {}), "measurements": [*(answers[host] or {}).get("measurements", []), *(more or {}).get("measurements", [])]}
-    return diagnose(fabric.hosts, answers, plan=whole), len(further.rounds)
+    both = joined(answers, results(fabric, fabric.measure(further.rounds)))
+    return diagnose(fabric.hosts, both, plan=whole), len(further.rounds)
 
 
 def trial(shape: Shape, plan: str, seed: int, faults: str = "", **profile: Any) -> Result:

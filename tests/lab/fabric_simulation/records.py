@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose.measurement_table import Npu
@@ -26,6 +26,12 @@ def results(world: World | Clos, done: Sequence[Done]) -> dict[str, dict[str, An
             mine[one.source.host].append(one)
     return {host: None if host in silent else {"run_id": RUN, "state": "finished", "measurements": _measurements(world, found, silent)}
             for host, found in mine.items()}
+
+
+def joined(first: Mapping[str, Mapping[str, Any] | None], second: Mapping[str, Mapping[str, Any] | None]) -> dict[str, dict[str, Any]]:
+    """Return the results of two runs by host, as if they were one."""
+    return {host: {**(first[host] or {}), "measurements": [*(first[host] or {}).get("measurements", []), *(more or {}).get("measurements", [])]}
+            for host, more in second.items()}
 
 
 def matrix(world: World) -> dict[str, dict[str, Any]]:
