@@ -15,6 +15,7 @@ from ansible.plugins.action.normal import ActionModule as NormalAction
 
 from ansible_collections.hccn.cluster.plugins.plugin_utils._connection import bounds
 from ansible_collections.hccn.cluster.plugins.plugin_utils._connection.bounded import BoundedAction
+from ansible_collections.hccn.cluster.plugins.plugin_utils._connection.packed_result import REGISTERED, packed
 from ansible_collections.hccn.cluster.plugins.plugin_utils._trust import guard
 
 ARGUMENTS = {
@@ -32,7 +33,8 @@ class ActionModule(BoundedAction, NormalAction):
     def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
         if self._task.action != NAME:
             with self.answered_within(bounds.seconds(self._task.action, self._task.args)):
-                return dict(super().run(tmp, task_vars))
+                answer = dict(super().run(tmp, task_vars))
+            return packed(answer) if self._task.register in REGISTERED else answer
         _validation, options = self.validate_argument_spec(ARGUMENTS)
         with self.answered_within(options["timeout_s"]):
             return self.clean(self._other(options["action"], options["options"]).run(task_vars=task_vars), task_vars or {})

@@ -165,6 +165,7 @@ from ansible_collections.hccn.cluster.plugins.module_utils._core.record import u
 from ansible_collections.hccn.cluster.plugins.module_utils._core.words import some
 from ansible_collections.hccn.cluster.plugins.plugin_utils._callbacks.final_summary import FinalSummary
 from ansible_collections.hccn.cluster.plugins.plugin_utils._callbacks.task_result import fields, part
+from ansible_collections.hccn.cluster.plugins.plugin_utils._connection.packed_result import unpacked
 from ansible_collections.hccn.cluster.plugins.plugin_utils._findings import screen
 from ansible_collections.hccn.cluster.plugins.plugin_utils._findings.conclusion import Conclusion
 from ansible_collections.hccn.cluster.plugins.plugin_utils._history import collect, logs, retention
@@ -321,13 +322,14 @@ class CallbackModule(CallbackBase):
     def _new_records(self, result: Any) -> list[dict[str, Any]]:
         host = part(result, "host").get_name()
         fresh: list[dict[str, Any]] = []
-        if not _content(result).get("measurements"):
+        content = unpacked(_content(result))
+        if not content.get("measurements"):
             return fresh
         by_controller = part(result, "task").resolved_action in CONTROLLER_ACTIONS
-        foreign = {} if by_controller else collect.foreign(_content(result), host)
+        foreign = {} if by_controller else collect.foreign(content, host)
         if foreign:
             self._display.warning(f"hccn.cluster.results: {sentence(host, foreign)}")
-        for record in collect.records(_content(result), host, by_controller):
+        for record in collect.records(content, host, by_controller):
             name = record.get("id")
             key = (host, str(name)[:MOST_OF_KEY]) if isinstance(name, (str, int)) else None
             # A run that concludes again repeats its ids, and its last conclusion counts.

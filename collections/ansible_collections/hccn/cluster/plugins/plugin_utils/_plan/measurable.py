@@ -17,6 +17,7 @@ from ...module_utils._core.numbers import is_count
 from ...module_utils._core.words import printable, some
 from ...module_utils._device.host import MAX_DEVICE_ID
 from ...module_utils._fabric.schedule import ip_text
+from .._connection.packed_result import unpacked
 
 ANSWER_NOT_UNDERSTOOD, ADDRESS_NOT_SET, ADDRESS_INVALID, ADDRESS_DUPLICATE, LINK_DOWN, DEVICE_BUSY, ERROR = (
     "answer_not_understood", "address_not_set", "address_invalid", "address_duplicate", "link_down", "device_busy", "device_error")
@@ -171,7 +172,7 @@ def line(reason: Reason) -> str:
 
 def context(answer: Any, leaf: Any = None) -> dict[str, Any]:
     """Return the context for the records of a host from its answer: leaf, line rates and product."""
-    known = answer if isinstance(answer, Mapping) else {}
+    known = unpacked(answer) if isinstance(answer, Mapping) else {}
     devices = known.get("devices")
     rates = {}
     for device in devices[:MOST_DEVICES] if isinstance(devices, (list, tuple)) else ():

@@ -18,6 +18,8 @@ from ansible_collections.hccn.cluster.plugins.module_utils._core.untrusted_text 
 from ansible_collections.hccn.cluster.plugins.module_utils._rank_table.assemble import HostAddresses
 from ansible_collections.hccn.cluster.plugins.module_utils._rank_table.json_fields import packed
 
+from .._connection.packed_result import unpacked
+
 
 def resolve(name: str) -> str | None:
     """Return the lowest address of a name, IPv4 before IPv6; None if the name does not resolve."""
@@ -63,15 +65,25 @@ def plain(value: Any) -> tuple[Any, bool]:
 
 
 class Variables(Mapping[str, Any]):
-    """The variables of one host, templated only if they contain a template."""
+    """The variables of one host, templated only if they contain a template.
 
-    def __init__(self, raw: Mapping[str, Any], templated: Callable[[], Mapping[str, Any]]) -> None:
+    ``latest``: by name, the object that was read last, on any host, and its value. What a task registered or set once for all hosts is one object, and may be
+    as large as the cluster.
+    """
+
+    def __init__(self, raw: Mapping[str, Any], templated: Callable[[], Mapping[str, Any]], latest: dict[str, tuple[Any, Any]]) -> None:
         self._raw = raw
         self._templated = templated
+        self._latest = latest
 
     def __getitem__(self, name: str) -> Any:
-        value, whole = plain(self._raw[name])
-        return value if whole else self._templated()[name]
+        raw = self._raw[name]
+        if name not in self._latest or self._latest[name][0] is not raw:
+            value, whole = plain(raw)
+            if not whole:
+                return unpacked(self._templated()[name])
+            self._latest[name] = raw, unpacked(value)
+        return self._latest[name][1]
 
     def __contains__(self, name: object) -> bool:
         return name in self._raw
@@ -90,6 +102,7 @@ class HostVars:
         self._hostvars = hostvars
         self._read: dict[str, Mapping[str, Any]] = {}
         self._written: dict[str, Mapping[str, Any]] = {}
+        self._latest: dict[str, tuple[Any, Any]] = {}
         self._raw = getattr(hostvars, "raw_get", None)
 
     def of(self, host: str) -> Mapping[str, Any]:
@@ -110,7 +123,7 @@ class HostVars:
     def _variables(self, host: str) -> Mapping[str, Any]:
         if self._raw is None:
             return self._hostvars[host]
-        return Variables(self.raw(host), lambda: self._hostvars[host])
+        return Variables(self.raw(host), lambda: self._hostvars[host], self._latest)
 
     def _text(self, host: str, given: Mapping[str, Any], name: str) -> str | None:
         """Return the value of a host in an option, else a variable of the host. Raises InputError."""

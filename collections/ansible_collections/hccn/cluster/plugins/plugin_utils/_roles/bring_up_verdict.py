@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from .._connection.packed_result import unpacked
 from .._findings import reading
 from . import tls_rollout
 
@@ -41,7 +42,7 @@ def verdict(host: str, probed: Any, conf_problems: Sequence[Any], differing: Map
     ``probed``: the result of device_info; ``conf_problems``: the problems of hccn.conf; ``differing``: the result of tls_differences, with the hosts whose TLS
     flags differ from those of most hosts; ``tls``: the result of tls_outcome for the host, empty if TLS is not managed.
     """
-    answer = reading.mapping(probed)
+    answer = reading.mapping(unpacked(probed))
     devices = reading.mappings(answer.get("devices"))
     bad = [device for device in devices if device.get("link") != "up" or device.get("errors")]
     differs = host in differing.get("hosts", ())

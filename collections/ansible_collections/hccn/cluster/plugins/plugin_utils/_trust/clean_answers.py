@@ -11,10 +11,11 @@ from typing import Any
 from ...module_utils._core.untrusted_text import without_deep_values, without_templates
 from ...module_utils._core.words import printable
 from ...module_utils._device import device_errors
+from .._connection.packed_result import PACKED
 
-ACTED_UPON = ("ansible_facts", "ansible_stats", "add_host", "add_group")
-"""Keys on which Ansible acts for the result of any task (plugins/strategy): variables, artifacts of the job, the inventory. Keys that begin with
-``_ansible`` are reserved for Ansible, which removes them from answers of modules."""
+ACTED_UPON = ("ansible_facts", "ansible_stats", "add_host", "add_group", PACKED)
+"""Keys on which Ansible acts for the result of any task (plugins/strategy): variables, artifacts of the job, the inventory; and the key that the controller
+unpacks. Keys that begin with ``_ansible`` are reserved for Ansible, which removes them from answers of modules."""
 
 TEXTS = frozenset((
     "cmd", "command", "commands", "content", "deprecations", "diff", "error", "errors", "exception", "hint", "invocation", "message", "module_stderr",

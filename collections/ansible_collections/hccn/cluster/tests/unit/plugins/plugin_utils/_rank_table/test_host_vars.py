@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from ansible_collections.hccn.cluster.plugins.plugin_utils._connection.packed_result import packed
+from ansible_collections.hccn.cluster.plugins.plugin_utils._rank_table import host_vars
 from ansible_collections.hccn.cluster.plugins.plugin_utils._rank_table.host_vars import HostVars, plain
 
 
@@ -46,6 +48,18 @@ def test_only_values_with_templates_are_templated():
     assert (hosts.rack("n1", {}), hostvars.asked) == ("r7", 1)
     assert sorted(hosts.of("n1")) == ["npu", "rank_table_rack"]
     assert len(hosts.of("n1")) == 2
+
+
+def test_a_result_of_all_hosts_is_read_once(monkeypatch):
+    """A task with run_once registers one object on every host, as large as the cluster."""
+    verdict = {"verdicts": [{"host": "n1"}, {"host": "n2"}]}
+    raw = {name: {"verdict": verdict, "npus": packed({"devices": [{"id": number}]})} for number, name in enumerate(("n1", "n2"))}
+    asked = []
+    monkeypatch.setattr(host_vars, "plain", lambda value: asked.append(value) or plain(value))
+    hosts = HostVars(Raw(raw, raw))
+    assert [hosts.result(host, "verdict") for host in ("n1", "n2", "n1")] == [verdict] * 3
+    assert asked == [verdict]
+    assert [hosts.result(host, "npus") for host in ("n1", "n2", "n1")] == [{"devices": [{"id": 0}]}, {"devices": [{"id": 1}]}, {"devices": [{"id": 0}]}]
 
 
 def test_raw_variables_are_not_templated():

@@ -8,7 +8,7 @@ EVIL = "{{ lookup('pipe', 'id') }}"
 
 def test_keys_that_ansible_acts_upon_are_removed():
     answer = {"changed": True, "ansible_facts": {"report_path": "/etc/x"}, "ansible_stats": {"data": {"a": 1}}, "add_host": {"host_name": "x"},
-              "add_group": "all", "devices": [{"id": 0, "errors": []}], "_ansible_parsed": True}
+              "add_group": "all", "hccn_packed": "eA==", "devices": [{"id": 0, "errors": []}], "_ansible_parsed": True}
     assert cleaned(answer, {}, "n1") == {"changed": True, "devices": [{"id": 0, "errors": []}], "_ansible_parsed": True}
 
 
