@@ -40,9 +40,9 @@ class Site:
             **KEPT, "ANSIBLE_LOCAL_TEMP": str(self.scratch / "local"), "ANSIBLE_REMOTE_TEMP": str(self.scratch / "remote"),
         }
 
-    def ansible(self, check_mode: bool = False, faults: dict[str, str] | None = None, **options: object) -> dict:
+    def ansible(self, faults: dict[str, str] | None = None, **options: object) -> dict:
         """Return the result of one ad-hoc call of Ansible."""
-        arguments = ["-m", f"hccn.cluster.{self.module}", "-a", json.dumps({**self.options, **options})] + (["--check"] if check_mode else [])
+        arguments = ["-m", f"hccn.cluster.{self.module}", "-a", json.dumps({**self.options, **options})]
         interpreter = f"ansible_python_interpreter={sys.executable}"
         done = subprocess.run([sys.executable, "-m", "ansible", "adhoc", "localhost", "-c", "local", "-e", interpreter, *arguments],
                               capture_output=True, text=True, timeout=CALL_SECONDS, check=False, stdin=subprocess.DEVNULL, cwd=self.folder,

@@ -83,7 +83,7 @@ def test_one_process_for_two_gpus(site: Site) -> None:
     result = site.call(hosts=HOSTS, gpus_per_process=2)
     assert (result["measurements"][0]["status"], result["measurements"][0]["ranks"]) == ("ok", 4)
     assert result["command"][3:5] == ["-n", "2"]
-    planned = site.ansible(check_mode=True, hosts=HOSTS, gpus_per_process=2)
+    planned = site.call(_ansible_check_mode=True, hosts=HOSTS, gpus_per_process=2)
     assert planned["hostfile"] == "127.77.0.1:1\n127.77.0.2:1\n"
 
 

@@ -13,6 +13,7 @@ import pytest
 from tests.integration.check_collective.mpi import hosts_on_this_machine, mpirun, nccl_programs, programs
 from tests.lib.hosts import node, tools, write_inventory
 from tests.lib.playbook import run_playbook
+from tests.lib.project import COLLECTION
 
 POD = {"n1": 3, "n2": 4, "n3": 3}
 
@@ -58,44 +59,36 @@ def argv_of(record: dict[str, Any]) -> list[str]:
     return command[next(place for place, word in enumerate(command) if word.endswith(record["tool"]["name"])) + 1:]
 
 
-def test_ranks_of_a_super_pod_are_consecutive(cluster: Path) -> None:
-    record, output = measured(cluster)
-    assert (record["tool"]["name"], record["status"], record["hosts"], record["ranks"]) == ("all_reduce_test", "ok", ["n1", "n3", "n2"], 6)
-    assert "all_reduce over 3 hosts, 6 ranks: ok" in output
+def test_ranks_of_a_super_pod_are_consecutive_and_options_reach_hccl_test(cluster: Path) -> None:
+    record, output = measured(cluster, check_collective_operation="reduce", check_collective_data_type="fp16", check_collective_reduction="max",
+                              check_collective_root=1, check_collective_check=False)
+    assert (record["tool"]["name"], record["status"], record["hosts"], record["ranks"]) == ("reduce_test", "ok", ["n1", "n3", "n2"], 6)
+    assert argv_of(record) == ["-p", "2", "-b", "8K", "-e", "16K", "-f", "2", "-d", "fp16", "-o", "max", "-n", "2", "-w", "1", "-r", "1", "-c", "0"]
+    assert "reduce over 3 hosts, 6 ranks: ok" in output
+
+
+def test_nccl_tests_in_the_given_order_with_options(cluster: Path) -> None:
+    record, output = measured(cluster, check_collective_tool="nccl_tests", check_collective_rank_order="given", check_collective_allow_busy=True,
+                              check_collective_operation="reduce", check_collective_data_type="half", check_collective_reduction="max",
+                              check_collective_root=1, check_collective_check=False)
+    assert (record["tool"]["name"], record["status"], record["hosts"], record["ranks"]) == ("reduce_perf", "ok", ["n1", "n2", "n3"], 6)
+    assert argv_of(record) == ["-b", "8K", "-e", "16K", "-f", "2", "-g", "1", "-d", "half", "-o", "max", "-r", "1", "-n", "2", "-w", "1", "-c", "0"]
+    assert "reduce over 3 hosts, 6 ranks: ok" in output
 
 
 def test_host_that_cannot_be_probed_ends_no_other_play(cluster: Path) -> None:
     """The report of a whole run is therefore written whatever the result of the collective."""
     (cluster / "two.yml").write_text(json.dumps([
-        {"import_playbook": "hccn.cluster.check_collective"},
-        {"hosts": "npu", "gather_facts": False, "tasks": [{"ansible.builtin.debug": {"msg": "next on {{ inventory_hostname }}"}}]}]))
+        {"import_playbook": "hccn.cluster.begin"}, {"import_playbook": str(COLLECTION / "playbooks/plays/check_collective.yml")},
+        {"hosts": "npu", "gather_facts": False, "tasks": [{"ansible.builtin.debug": {"msg": "next on {{ inventory_hostname }}"}}]},
+        {"import_playbook": "hccn.cluster.conclude"}]))
     hosts = (cluster / "hosts").read_text()
     (cluster / "hosts-broken").write_text(hosts.replace(str(cluster / "n2/bin"), str(cluster / "nowhere")))
-    done = run_playbook(cluster / "two.yml", cluster / "hosts-broken", "-e", "hccn_fail_on=never")
+    done = run_playbook(cluster / "two.yml", cluster / "hosts-broken")
     output = " ".join(done.stdout.split())
-    assert done.returncode == 0, output
+    assert done.returncode == 2, output
     assert "all_reduce: not run, a host is not ready: n2: " in output
     assert [f"next on {name}" in output for name in POD] == [True, True, True]
-    assert run_playbook(cluster / "two.yml", cluster / "hosts-broken").returncode == 2
-
-
-def test_nccl_tests_in_the_given_order(cluster: Path) -> None:
-    record, output = measured(cluster, check_collective_tool="nccl_tests", check_collective_rank_order="given", check_collective_allow_busy=True)
-    assert (record["tool"]["name"], record["status"], record["hosts"], record["ranks"]) == ("all_reduce_perf", "ok", ["n1", "n2", "n3"], 6)
-    assert "all_reduce over 3 hosts, 6 ranks: ok" in output
-
-
-def test_options_reach_hccl_test(cluster: Path) -> None:
-    record, output = measured(cluster, check_collective_operation="reduce", check_collective_data_type="fp16", check_collective_reduction="max",
-                              check_collective_root=1, check_collective_check=False)
-    assert argv_of(record) == ["-p", "2", "-b", "8K", "-e", "16K", "-f", "2", "-d", "fp16", "-o", "max", "-n", "2", "-w", "1", "-r", "1", "-c", "0"]
-    assert "reduce over 3 hosts, 6 ranks: ok" in output
-
-
-def test_options_and_default_sizes_of_nccl_tests(cluster: Path) -> None:
-    record, _output = measured(cluster, check_collective_tool="nccl_tests", check_collective_operation="reduce", check_collective_data_type="half",
-                               check_collective_reduction="max", check_collective_root=1, check_collective_check=False, check_collective_allow_busy=True)
-    assert argv_of(record) == ["-b", "8K", "-e", "16K", "-f", "2", "-g", "1", "-d", "half", "-o", "max", "-r", "1", "-n", "2", "-w", "1", "-c", "0"]
 
 
 @pytest.mark.long
@@ -116,18 +109,25 @@ def test_acceptance_measures_four_operations(cluster: Path) -> None:
     assert "Result: good. 3 hosts: 3 good." in output
 
 
-@pytest.mark.parametrize(("tool", "profile", "sizes"), [
-    ("hccl_test", "quick", ["-b", "8K", "-e", "64M", "-f", "2"]), ("nccl_tests", "quick", ["-b", "32M", "-e", "512M", "-f", "2"]),
-    ("hccl_test", "acceptance", ["-b", "8K", "-e", "2G", "-f", "2"]), ("nccl_tests", "acceptance", ["-b", "32M", "-e", "2G", "-f", "2"]),
-])
-def test_sizes_depend_on_tool_and_profile(cluster: Path, tool: str, profile: str, sizes: list[str]) -> None:
-    """The manifest of a job contains the command line, and nothing is measured."""
-    job = {"image": "hccl-test:8.2", "replicas": 2, "tool": tool}
-    _records, output = collectives(cluster, check_collective_launcher="volcano", check_collective_plan_only=True, check_collective_job=job,
-                                   check_collective_profile=profile, check_collective_sizes=None, check_collective_operation="all_reduce",
-                                   check_collective_hccl_test_dir=None, check_collective_nccl_tests_dir=None, check_collective_environment={})
-    words = [word.strip("'\",") for word in output.split() if word != "-"]
-    assert [words[place:place + 6] for place, word in enumerate(words) if word == "-b"] == [sizes]
+SIZES = {
+    ("hccl_test", "quick"): ["-b", "8K", "-e", "64M", "-f", "2"], ("nccl_tests", "quick"): ["-b", "32M", "-e", "512M", "-f", "2"],
+    ("hccl_test", "acceptance"): ["-b", "8K", "-e", "2G", "-f", "2"], ("nccl_tests", "acceptance"): ["-b", "32M", "-e", "2G", "-f", "2"],
+}
+
+
+def test_jobs_in_kubernetes_have_the_sizes_of_tool_and_profile_and_one_operation(tmp_path: Path) -> None:
+    """The manifest of a job contains the command line, and nothing is measured. The last play lacks an operation."""
+    plays = [{"hosts": "localhost", "gather_facts": False, "roles": ["hccn.cluster.check_collective"], "vars": {
+        "check_collective_job": {"image": "hccl-test:8.2", "replicas": 2, "tool": tool}, "check_collective_profile": profile, **operation}}
+        for tool, profile, operation in [*((*case, {"check_collective_operation": "all_reduce"}) for case in SIZES), ("hccl_test", "acceptance", {})]]
+    (tmp_path / "play.yml").write_text(json.dumps(plays))
+    options = {"check_collective_launcher": "volcano", "check_collective_plan_only": True}
+    done = run_playbook("play.yml", "localhost,", "-e", json.dumps(options), cwd=tmp_path)
+    assert done.returncode == 2, done.stdout + done.stderr
+    words = [word.strip("'\",") for word in done.stdout.split() if word != "-"]
+    assert [words[place:place + 6] for place, word in enumerate(words) if word == "-b"] == list(SIZES.values())
+    assert ("check_collective_profile acceptance measures all_reduce, all_gather, reduce_scatter, alltoall, but a job in Kubernetes measures one operation. "
+            "Set check_collective_operation to one of them") in " ".join((done.stdout + done.stderr).split())
 
 
 BROKEN = """#!/bin/sh
@@ -162,15 +162,8 @@ def test_output_of_a_failed_tool_is_kept(cluster: Path) -> None:
     assert "see the output" not in output
 
 
-def test_job_in_kubernetes_measures_one_operation(cluster: Path) -> None:
-    _records, output = collectives(cluster, code=2, check_collective_launcher="volcano", check_collective_plan_only=True,
-                                   check_collective_job={"image": "hccl-test:8.2", "replicas": 2}, check_collective_profile="acceptance")
-    assert ("check_collective_profile acceptance measures all_reduce, all_gather, reduce_scatter, alltoall, but a job in Kubernetes measures one operation. "
-            "Set check_collective_operation to one of them") in output
-
-
 def test_busy_gpus_of_all_hosts_stop_the_collective(cluster: Path) -> None:
-    """nvidia-smi reports a process on n2 only, which is not the launching host."""
+    """nvidia-smi reports a process on n2 only, which is not the launching host n1."""
     folder = cluster / "gpus"
     folder.mkdir()
     (folder / "nvidia-smi").write_text("#!/bin/sh\ncase \"$HCCN_TEST_HOST\" in n2) echo '4711, /usr/bin/python3' ;; esac\n")
@@ -179,7 +172,7 @@ def test_busy_gpus_of_all_hosts_stop_the_collective(cluster: Path) -> None:
         "hosts": "npu", "gather_facts": False, "environment": {"HCCN_TEST_HOST": "{{ inventory_hostname }}", "PATH": f"{folder}:{os.environ['PATH']}"},
         "roles": ["hccn.cluster.check_collective"]}]))
     options = {"check_collective_tool": "nccl_tests", "check_collective_mpirun": mpirun(), "check_collective_nccl_tests_dir": str(cluster / "nccl-tests")}
-    done = run_playbook(cluster / "gpus.yml", cluster / "hosts", "-e", json.dumps(options))
+    done = run_playbook(cluster / "gpus.yml", cluster / "hosts", "--limit", "n1:n2", "-e", json.dumps(options))
     output = " ".join((done.stdout + done.stderr).split())
     assert done.returncode == 2, output
     assert "all_reduce: not run, GPUs are at work: n2 GPUs (pid 4711)" in output
