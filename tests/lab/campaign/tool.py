@@ -1,34 +1,31 @@
 """Run a stand-in tool of the simulator, log the call before it starts, and kill module, tool or both at a call selected by the environment.
 
-Usage: ``tool.py NODE NAME ARGUMENT...``. A log line includes the devices that have a job when the call starts.
+Usage: ``tool.py NODE NAME ARGUMENT...``. A log line includes the devices that have a job when the call starts. A sequence makes hundreds of calls, so that
+modules that take long to import, such as json, are not used here.
 """
 
 import fcntl
-import json
 import os
-import signal
 import sys
 import time
-from pathlib import Path
 
 LOG = "commands"
 CALL, KILL = "HCCN_CAMPAIGN_CALL", "HCCN_CAMPAIGN_KILL"
 
 
-def busy(root: str) -> list[int]:
+def busy(state: dict[str, dict[str, str]]) -> list[int]:
     """Return the devices with a process in npu-smi's table."""
-    with open(os.path.join(root, "state", "devices.json"), encoding="utf-8") as stream:
-        state = json.load(stream)
     return sorted(int(device) for device, values in state.items() if device.isdigit() and values.get("process"))
 
 
 def log(root: str, entry: dict[str, object]) -> int:
-    """Append a line, and return the number of the call within its module call, from 1."""
+    """Append the entry as a line, which begins with its ``call``, and return the number of the call within its module call, from 1."""
+    beginning = f"{{'call': {entry['call']!r},"
     with open(os.path.join(root, LOG), "a+", encoding="utf-8") as stream:
         fcntl.flock(stream, fcntl.LOCK_EX)
         stream.seek(0)
-        number = 1 + sum(json.loads(line)["call"] == entry["call"] for line in stream)
-        stream.write(json.dumps(entry) + "\n")
+        number = 1 + sum(line.startswith(beginning) for line in stream)
+        stream.write(f"{entry!r}\n")
     return number
 
 
@@ -37,6 +34,8 @@ def strike(moment: str, number: int) -> None:
     what, when, chosen = os.environ.get(KILL, "::0").split(":")
     if (when, int(chosen)) != (moment, number):
         return
+    import signal
+
     if what in ("module", "both"):
         os.kill(os.getppid(), signal.SIGKILL)
     if what in ("tool", "both"):
@@ -45,12 +44,16 @@ def strike(moment: str, number: int) -> None:
 
 def main() -> int:
     root, name, *arguments = sys.argv[1:]
-    sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "simulator"))
-    from hccn_sim import npu_smi, tool
+    sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__)))), "simulator"))
+    from hccn_sim.json_files import read_json
 
-    number = log(root, {"call": os.environ.get(CALL, ""), "tool": name, "arguments": arguments, "busy": busy(root), "at": time.monotonic()})
+    jobs = busy(read_json(os.path.join(root, "state", "devices.json")))
+    number = log(root, {"call": os.environ.get(CALL, ""), "tool": name, "arguments": arguments, "busy": jobs, "at": time.monotonic()})
     strike("before", number)
-    program = tool.main if name == "hccn_tool" else npu_smi.main
+    if name == "hccn_tool":
+        from hccn_sim.tool import main as program
+    else:
+        from hccn_sim.npu_smi import main as program
     code = program([os.path.join(root, "bin", name), *arguments])
     strike("after", number)
     return code

@@ -8,6 +8,7 @@ import json
 import os
 import shlex
 import sys
+from ast import literal_eval
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -148,7 +149,7 @@ class World:
     def _commands(self, calls: set[str]) -> Iterator[Command]:
         for name, root in self.roots.items():
             path = root / "commands"
-            entries = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+            entries = [literal_eval(line) for line in path.read_text().splitlines()] if path.exists() else []
             for entry in entries:
                 if entry["call"] in calls:
                     yield Command(entry["call"], entry["tool"], tuple(entry["arguments"]), tuple(entry["busy"]), name, entry["at"])
