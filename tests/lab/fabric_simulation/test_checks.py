@@ -59,8 +59,9 @@ def test_quick_detects_a_drop_of_its_detection_limit(adaptive):
 
 @pytest.mark.parametrize("hosts, device_only, most", [(1, False, 1.4), (3, False, 2.0), (1, True, 1.4)])
 def test_hung_hosts_cost_little_time(hosts, device_only, most):
-    assert f"at most {most:g} x" in checks.hung([0], hosts, device_only=device_only).wanted
-    assert passed(checks.hung([0], hosts, device_only=device_only)).endswith("coverage 100 %")
+    figures = checks.hung([0], hosts, device_only=device_only)
+    assert f"at most {most:g} x" in figures.wanted
+    assert passed(figures).endswith("coverage 100 %")
 
 
 def test_late_hosts_are_measured():
