@@ -1,4 +1,7 @@
-"""The stand-in for hccl_test: under a real mpirun, it moves real data and prints the texts of the real programs."""
+"""The stand-in for hccl_test: under a real mpirun, it moves real data and prints the texts of the real programs.
+
+tests/integration/check_collective/test_hccl_perf.py runs every operation.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.check_collective.mpi import CALL_SECONDS, OPERATIONS, hosts_on_this_machine, mpirun, programs
+from tests.integration.check_collective.mpi import CALL_SECONDS, hosts_on_this_machine, mpirun, programs
 from tests.lib.project import SIMULATOR, shared
 
 HEADER = "data_size(Bytes): | aveg_time(us): | alg_bandwidth(GB/s): | check_result:"
@@ -57,18 +60,10 @@ def test_exact_layout(folder: Path) -> None:
         assert ROW.fullmatch(line)
 
 
-@pytest.mark.parametrize("operation", OPERATIONS)
-def test_operations_move_correct_data(folder: Path, operation: str) -> None:
-    status, text = run(folder, 3, f"{operation}_test -b 1000 -e 70000 -f 4 -n 2 -w 1 -r 1 -p 3")
-    sizes = [1000, 4000, 16000, 64000] if operation in ("all_reduce", "broadcast", "reduce") else [999, 3996, 15984, 63936]
-    assert status == 0
-    assert [(int(size), check) for size, _, _, check in ROW.findall(text)] == [(size, "success") for size in sizes]
-
-
 @pytest.mark.parametrize("arguments", ["-o prod -d int32", "-o max -d int16", "-o min -d fp64", "-o sum -d uint8", "-d bfp16"])
 @pytest.mark.parametrize("operation", ["all_reduce", "reduce", "reduce_scatter"])
 def test_reductions(folder: Path, operation: str, arguments: str) -> None:
-    status, text = run(folder, 3, f"{operation}_test -b 600 -e 600 -n 1 -w 0 {arguments}")
+    status, text = run(folder, 2, f"{operation}_test -b 600 -e 600 -n 1 -w 0 {arguments}")
     assert (status, [check for _, _, _, check in ROW.findall(text)]) == (0, ["success"])
 
 
@@ -137,11 +132,20 @@ def test_refusals_match_the_recorded_runs(folder: Path, name: str) -> None:
     assert (status, without_numbers(text)) == (int(case["exit"]), without_numbers(case["stdout"]))
 
 
+SHORTENED = ("002", "004", "010", "020")
+"""Runs that move much data: one iteration prints the same but for the number of iterations. 006 and others have the default numbers."""
+
+
 @pytest.mark.parametrize("name", ["002", "004", "006", "008", "010", "012", "014", "018", "020", "024", "026", "028", "032", "110", "120"])
 def test_tables_match_the_recorded_runs(folder: Path, name: str) -> None:
     case = recorded()[name]
     ranks = int(case["command"].split("-n ")[1].split()[0])
-    status, text = run(folder, ranks, case["command"].split("./bin/")[1])
+    line, printed = case["command"].split("./bin/")[1], case["stdout"]
+    if name in SHORTENED:
+        iterations = re.compile("iters is [0-9]+, warmup_iters is [0-9]+")
+        assert iterations.search(printed)
+        line, printed = f"{line} -n 1 -w 0", iterations.sub("iters is 1, warmup_iters is 0", printed)
+    status, text = run(folder, ranks, line)
     # The number of wrong elements of a collective that never ran depends on the content of the memory.
-    found, recorded_lines = (without_numbers(re.sub(r"total err is \d+", "total err is N", body)) for body in (text, case["stdout"]))
+    found, recorded_lines = (without_numbers(re.sub(r"total err is \d+", "total err is N", body)) for body in (text, printed))
     assert (status, found) == (0, recorded_lines)
