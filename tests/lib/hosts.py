@@ -2,30 +2,26 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from tests.lib.project import SIMULATOR
+from tests.simulator.hccn_sim import layout
+from tests.simulator.hccn_sim.__main__ import main
 from tests.simulator.hccn_sim.node import Node
 from tests.simulator.hccn_sim.schedule import schedule
 
 
 def node(root: Path, *arguments: str, devices: int = 8) -> Path:
     """Make a simulated host below ``root`` with devices in the loopback fabric, and a hccn.conf that matches their state."""
-    argv = [sys.executable, "-m", "hccn_sim", "init", str(root), "--devices", str(devices), "--fabric", "loopback", "--poll-seconds", "0.05",
-            "--conf-from-state", *arguments]
-    subprocess.run(argv, env={**os.environ, "PYTHONPATH": str(SIMULATOR)}, check=True, timeout=30, stdout=subprocess.DEVNULL)
+    assert main(["init", str(root), "--devices", str(devices), "--fabric", "loopback", "--poll-seconds", "0.05", "--conf-from-state", *arguments]) == 0
     return root
 
 
 def set_state(root: Path, *state: str) -> None:
     """Change the state of a simulated host's devices: ``3.link=0``."""
-    argv = [sys.executable, "-m", "hccn_sim", "set", str(root), *state]
-    subprocess.run(argv, env={**os.environ, "PYTHONPATH": str(SIMULATOR)}, check=True, timeout=30, stdout=subprocess.DEVNULL)
+    layout.set_state(str(root), list(state))
 
 
 def set_state_after(root: Path, commands: int, *state: str, matching: str = "") -> None:
