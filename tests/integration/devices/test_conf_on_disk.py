@@ -1,15 +1,14 @@
-"""hccn.conf on a full disk, damaged by an interrupted write, and locked by another process."""
+"""hccn.conf on a full disk or damaged by an interrupted write."""
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.integration.history.disks import full_ext4
-from tests.lib.hosts import node, set_state, tools
+from tests.lib.hosts import node, tools
 from tests.lib.module import call_module
 
 TEXT = "".join(f"address_{device}=10.78.9.1{device}\nnetmask_{device}=255.255.0.0\n" for device in range(2))
@@ -60,15 +59,3 @@ def test_nothing_is_appended_after_nul_bytes(host: Path) -> None:
         assert (error["code"], error["message"].partition(":")[0], error["hint"]) == (
             "nul_bytes", f"{path} ends in NUL bytes from an interrupted write", "hccn.cluster.hccn_conf removes them")
         assert path.read_text() == TEXT + NULS
-
-
-def test_holder_of_the_lock_is_named(host: Path) -> None:
-    set_state(host, "conf_locked=60")
-    try:
-        result = declare(host, settings={"mtu": 4200}, timeout=1)
-    finally:
-        set_state(host, "conf_locked=")
-    assert result["error"]["code"] == "conf_locked"
-    pid = re.fullmatch(re.escape(f"{host}/etc/hccn.conf stayed locked for 1 s by pid ") + r"(\d+) \(python[\d.]*\)", result["error"]["message"])
-    assert pid, result["error"]["message"]
-    assert result["error"]["hint"] == "wait for that process, or end it if it hangs"

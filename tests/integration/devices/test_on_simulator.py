@@ -60,19 +60,6 @@ def test_check_mode_does_not_change_the_file(host: Path) -> None:
     assert conf(host) == CONF
 
 
-def test_link_down_is_a_value_and_not_an_error(host: Path) -> None:
-    set_state(host, "1.link=0")
-    result = call_module("device_info", {**tools(host), "gather": ["link", "health"], "fail_on": "any"})
-    assert [(device["link"], device["errors"]) for device in result["devices"]] == [("up", []), ("down", [])]
-
-
-def test_failing_device_does_not_stop_the_others(host: Path) -> None:
-    set_state(host, "1.dead=1")
-    result = call_module("device_info", {**tools(host), "gather": ["link"], "fail_on": "any"})
-    assert result["msg"].startswith("1 of 2 devices failed: NPU 1: link: Command execute failed! (")
-    assert [device["link"] for device in result["devices"]] == ["up", None]
-
-
 def test_tls_flags_are_set_and_persistent(host: Path) -> None:
     set_state(host, "1.tls=1")
     options = {**tools(host), "state": "disabled"}
@@ -82,14 +69,6 @@ def test_tls_flags_are_set_and_persistent(host: Path) -> None:
     assert [device["after"] for device in first["devices"]] == [{"enabled": False, "persistent": False}] * 2
     assert conf(host) == CONF + "tls_enable_0=0\ntls_enable_1=0\n"
     assert call_module("device_tls", options)["changed"] is False
-
-
-def test_device_without_certificate_is_named(host: Path) -> None:
-    set_state(host, "1.tls_nocert=1")
-    result = call_module("device_tls", {**tools(host), "state": "enabled"})
-    assert result["msg"].startswith("1 of 2 devices failed: NPU 1: ")
-    assert [device["errors"] == [] for device in result["devices"]] == [True, False]
-    assert result["devices"][1]["errors"][0]["code"] == "no_certificate"
 
 
 def test_missing_tool_is_named(host: Path) -> None:
