@@ -5,11 +5,15 @@ from __future__ import annotations
 import json
 import os
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.pair_plan import make_plan
+from tests.integration.check_fabric.cluster import KEY
+from tests.lib.module import call_module
 from tests.lib.playbook import run_playbook
 from tests.lib.ports import free_port
 from tests.lib.project import SIMULATOR
@@ -57,10 +61,11 @@ def hosts_with(folder: Path, cards: dict[str, Any], count: int = 2) -> None:
             make_card(folder / f"n{number}", device, own)
 
 
-def play(folder: Path, code: int = 0, **variables: Any) -> str:
-    """Run the role on all hosts and return the output."""
+def play(folder: Path, code: int = 0, of_hosts: Mapping[str, Mapping[str, Any]] | None = None, **variables: Any) -> str:
+    """Run the role on all hosts, each with its further variables, and return the output."""
     hosts = {f"n{number}": {"root": str(folder / f"n{number}"), "check_fabric_addresses": [f"{NETWORK}.{number}"], "check_fabric_control_port": free_port(),
-                            "check_fabric_state_dir": str(folder / f"n{number}/runs")} for number in range(1, 1 + len(list(folder.glob("n?"))))}
+                            "check_fabric_state_dir": str(folder / f"n{number}/runs"), **(of_hosts or {}).get(f"n{number}", {})}
+             for number in range(1, 1 + len(list(folder.glob("n?"))))}
     common = {"ansible_connection": "local", "programs": str(folder / "programs"), "check_fabric_control_address": "127.0.0.1", "check_fabric_tool": "perftest",
               "check_fabric_plan": "full", "check_fabric_confirm": False, "check_fabric_rdma_device": "mlx5_0", **variables}
     (folder / "hosts.json").write_text(json.dumps({"npu": {"hosts": hosts, "vars": common}}))
@@ -83,9 +88,11 @@ def calls(folder: Path, host: str) -> list[str]:
     return path.read_text().splitlines() if path.exists() else []
 
 
-def test_second_port_with_eight_queue_pairs(tmp_path: Path) -> None:
-    hosts_with(tmp_path, {"mlx5_0": INFINIBAND})
-    output = play(tmp_path, check_fabric_rdma_port=2, **LARGE)
+def test_ports_of_a_card(tmp_path: Path) -> None:
+    """n1 and n2 are measured by their second port, with eight queue pairs. n3 does not say which port it uses, and the port of n4 is down."""
+    hosts_with(tmp_path, {"mlx5_0": INFINIBAND}, 4)
+    output = play(tmp_path, code=2, of_hosts={"n1": {"check_fabric_rdma_port": 2}, "n2": {"check_fabric_rdma_port": 2}, "n4": {"check_fabric_rdma_port": 1}},
+                  **LARGE)
     good, record = measured(tmp_path)
     source, target = record["source"]["host"], record["target"]
     server = "ib_write_bw -d mlx5_0 -i 2 -F -p 18515 -s 65536 -n 500000 -q 8 --report_gbits"
@@ -97,20 +104,9 @@ def test_second_port_with_eight_queue_pairs(tmp_path: Path) -> None:
     assert "write bandwidth, 65536 bytes, about 1.4 minutes of measuring, 1.9 minutes in all without a confirmation run" in output
     assert "slowest 194 Gbit/s (n2 port 0 to n1 port 0), finished" in output or "slowest 194 Gbit/s (n1 port 0 to n2 port 0), finished" in output
     assert re.findall(r"\bNPUs?\b", output) == []
-
-
-def test_card_with_two_infiniband_ports_needs_a_port(tmp_path: Path) -> None:
-    hosts_with(tmp_path, {"mlx5_0": INFINIBAND})
-    output = play(tmp_path, code=2)
-    assert f"{NETWORK}.1 does not identify one of the InfiniBand ports mlx5_0 port 1, mlx5_0 port 2 (choose one with rdma_device and rdma_port)" in output
-    assert (calls(tmp_path, "n1"), calls(tmp_path, "n2")) == ([], [])
-
-
-def test_port_that_is_down(tmp_path: Path) -> None:
-    hosts_with(tmp_path, {"mlx5_0": INFINIBAND})
-    output = play(tmp_path, code=2, check_fabric_rdma_port=1)
+    assert f"{NETWORK}.3 does not identify one of the InfiniBand ports mlx5_0 port 1, mlx5_0 port 2 (choose one with rdma_device and rdma_port)" in output
     assert "mlx5_0 port 1 is DOWN (LinkUp) (check cable, optical module and switch port)" in output
-    assert (calls(tmp_path, "n1"), calls(tmp_path, "n2")) == ([], [])
+    assert (calls(tmp_path, "n3"), calls(tmp_path, "n4")) == ([], [])
 
 
 @pytest.mark.long
@@ -147,21 +143,14 @@ def test_options_that_a_tool_does_not_have_are_refused_before_any_host_is_probed
     assert ("TASK [hccn.cluster.check_fabric : Validate the options of the measurement]" in output, "Probe the tool" in output) == (True, False)
 
 
-def test_source_port_shows_that_one_of_two_links_is_bad(tmp_path: Path) -> None:
-    """The flow labels of the ports 50001, 50003, ... take the slow one of two links between n1 and n2."""
-    hosts_with(tmp_path, {"mlx5_0": {1: {"link_layer": "Ethernet", "rate": "100", "address": "{address}"}}}, 3)
-    for host, partner in (("n1", 2), ("n2", 1), ("n3", 3)):
-        (tmp_path / host / "perftest_newer").touch()
-        (tmp_path / host / "perftest_slow_paths").write_text(f"{NETWORK}.{partner}")
-    output = play(tmp_path, code=2, check_fabric_source_port=50001, check_fabric_confirm=True, hccn_fail_on="slow")
-    assert ("slow, 40 % below normal: good with another source port or number of queue pairs, bad again as before: one of several links of the path is bad, "
-            "not the host") in output
-    ports = [re.findall("--flow_label=([0-9]+)", call) for host in ("n1", "n2", "n3") for call in calls(tmp_path, host)]
-    assert {int(label) % 2 for (label,) in ports} == {0, 1}
-
-
-def test_source_port_needs_a_release_with_flow_labels(tmp_path: Path) -> None:
+def test_source_port_needs_a_release_with_flow_labels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     hosts_with(tmp_path, {"mlx5_0": {1: {"link_layer": "Ethernet", "rate": "100", "address": "{address}"}}})
-    output = play(tmp_path, check_fabric_source_port=50001)
-    assert "source_port needs the option --flow_label, which ib_write_bw 6.06 of this host does not have" in output
-    assert (calls(tmp_path, "n1"), calls(tmp_path, "n2")) == ([], [])
+    hosts = [{"host": f"n{number}", "control_address": "127.0.0.1", "control_port": free_port(), "devices": [{"id": 0, "address": f"{NETWORK}.{number}"}]}
+             for number in (1, 2)]
+    monkeypatch.setenv("PATH", f"{tmp_path}/programs:{os.environ['PATH']}")
+    monkeypatch.setenv("PERFTEST_SIM_ROOT", str(tmp_path / "n1"))
+    refused = call_module("rdma_perf", {"run_id": "r1", "plan": make_plan(hosts, "full"), "host": "n1", "key": KEY, "tool": "perftest", "rdma_device": "mlx5_0",
+                                        "source_port": 50001, "root": str(tmp_path / "n1"), "state_dir": str(tmp_path / "n1/runs")})
+    assert refused["failed"] is True
+    assert refused["msg"].startswith("source_port needs the option --flow_label, which ib_write_bw 6.06 of this host does not have")
+    assert calls(tmp_path, "n1") == []
