@@ -18,7 +18,7 @@ from ansible_collections.hccn.cluster.plugins.module_utils._fabric import transp
 from tests.integration.check_fabric.cluster import Cluster, result
 from tests.lib.waiting import until
 
-MEASURE = {"duration": 2, "iterations": None, "server_start_delay": 1}
+MEASURE = {"duration": 1, "iterations": None, "server_start_delay": 1}
 MOST_MORE_KIB = 64 * 1024
 OWN_THREADS = transport.MAX_CLOSING + 24
 """Threads of a runner without attacks, with a margin."""
@@ -28,9 +28,10 @@ Attack = Callable[[int, threading.Event, "Baseline"], None]
 
 @dataclass
 class Baseline:
-    """A run without attacks. ``received``: the bytes that n2 received from callers, by connection."""
+    """A run without attacks. ``calls``: those of the measuring tool by host. ``received``: the bytes that n2 received from callers, by connection."""
 
     summary: list[tuple[Any, ...]]
+    calls: dict[str, list[str]]
     servers: dict[str, int]
     memory: dict[str, int]
     received: list[bytes]
@@ -115,9 +116,20 @@ def baseline(tmp_path_factory: pytest.TempPathFactory) -> Baseline:
             results = run(cluster, seen, {"n1": through, "n3": through})
         refused = {name: cluster.journal(name)[-1]["refused"] for name in cluster.ports}
         assert refused == {"n1": {}, "n2": {}, "n3": {}}
-        return Baseline(summary(results), servers_of(cluster), {name: size for name, (size, _threads) in seen.items()}, received)
+        calls = {name: cluster.calls(name) for name in cluster.ports}
+        return Baseline(summary(results), calls, servers_of(cluster), {name: size for name, (size, _threads) in seen.items()}, received)
     finally:
         cluster.close()
+
+
+def test_npus_are_reset_before_and_after_each_test(baseline: Baseline) -> None:
+    assert [entry[2] for entry in baseline.summary] == ["ok", "ok", "ok"]
+    for calls in baseline.calls.values():
+        kinds = [call.split()[1] for call in calls]
+        tests = [number for number, kind in enumerate(kinds) if kind != "reset"]
+        assert len(tests) == 2
+        assert all(kinds[number - 1] == kinds[number + 1] == "reset" for number in tests)
+        assert len(kinds) == 5, "one reset first, one after each test"
 
 
 def connected(port: int) -> socket.socket:
