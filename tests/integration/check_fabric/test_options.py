@@ -22,18 +22,15 @@ def cluster(tmp_path: Path) -> Iterator[Cluster]:
 
 
 def test_plan_only_measures_nothing(cluster: Cluster, tmp_path: Path) -> None:
-    output = play(cluster, tmp_path, check_fabric_plan_only="true")
-    assert "quick: 2 pairs of NPUs over 3 hosts in 2 rounds" in output
-    assert "n1: " not in output
-    assert [cluster.calls(name).count("0 client") for name in cluster.ports] == [0, 0, 0]
-
-
-def test_plan_in_parts_says_the_time_and_coverage_of_the_whole(cluster: Cluster, tmp_path: Path) -> None:
+    """With parts, it says the time and coverage of the whole."""
     leaves = {name: {"check_fabric_leaf": leaf} for name, leaf in {"n1": "A", "n2": "B", "n3": "C"}.items()}
-    output = play(cluster, tmp_path, of_hosts=leaves, parts={"pod1": ["n1", "n2"]}, check_fabric_parts=["pod1"], check_fabric_plan_only=True)
+    output = play(cluster, tmp_path, of_hosts=leaves, parts={"pod1": ["n1", "n2"]}, check_fabric_parts=["pod1"], check_fabric_plan_only="true")
+    assert "quick: 2 pairs of NPUs over 3 hosts in 2 rounds" in output
     assert ("In parts: leaves in each of 1 part at the same time, at most 1 round (pod1), then quick over all hosts: about 2 s of measuring, "
             "2 of 3 pairs of leaves") in output
     assert "1 host in no part, measured only by quick over all hosts: n3" in output
+    assert "n1: " not in output
+    assert [cluster.calls(name).count("0 client") for name in cluster.ports] == [0, 0, 0]
 
 
 @pytest.mark.long
