@@ -40,13 +40,3 @@ def test_a_host_without_the_tool_is_not_measured(lab: Lab, tmp_path: Path) -> No
     assert found["node1"] == ("not_measured", f"NPU 0, 1 were left out: {MISSING}")
     assert {name: verdict for name, (verdict, _message) in found.items() if name != "node1"} == {"node2": "good", "node3": "good"}
     assert {record["status"] for record in records(play, "rdma")} == {"ok"}
-
-
-def test_a_host_without_a_partner_is_not_measured(lab: Lab, tmp_path: Path) -> None:
-    """The verdict of the host that has the tool names the reason why it was not measured."""
-    play = check(lab, tmp_path, **WITH_IPERF3, hccn_hosts="node1,node2")
-    assert play.end() == 2, play.output
-    assert verdicts(play) == {
-        "node1": ("not_measured", f"NPU 0, 1 were left out: {MISSING}"),
-        "node2": ("not_measured", "it had no partner: no other host has an NPU that can be measured with one of its own")}
-    assert "Result: failed. 2 hosts: 1 failed, 1 not measured.\n" in play.output
