@@ -33,7 +33,7 @@ PLAYBOOK = """
         run_id: r1
         plan: "{{ plan }}"
         state_dir: "{{ hostvars['n4'].root }}/runs"
-        interval: 3
+        interval: 20
         timeout: 120
       delegate_to: n4
       run_once: true

@@ -80,24 +80,17 @@ def test_damaged_old_journal_does_not_stop_a_later_run(make: Callable[..., Clust
     assert known["error"]["message"] == "the runner died during the run: 0 of 0 pairs are in the journal (7 lines are malformed)"
 
 
-def test_latency_and_other_operations(make: Callable[..., Cluster]) -> None:
-    cluster = make(2, 1)
-    results = run(cluster, cluster.plan(), operation="read", measure="latency", size=None, iterations=50)
-    (record,) = records(results)
-    (sample,) = record["samples"]
-    assert record["tool"] == {"name": "ib_read_lat"}
-    assert set(sample) == {"size_bytes", "iterations", "latency_us"}
-    assert sample["latency_us"]["min"] <= sample["latency_us"]["typical"] <= sample["latency_us"]["max"]
-
-
-def test_devices_are_measured_one_at_a_time(make: Callable[..., Cluster]) -> None:
+def test_latency_of_devices_that_are_measured_one_at_a_time(make: Callable[..., Cluster]) -> None:
     cluster = make(2, 2)
-    results = run(cluster, cluster.plan(), parallel="none")
-    assert [record["status"] for record in records(results)] == ["ok", "ok"]
-    spans = sorted((record["started_at"], record["duration_s"]) for record in records(results))
-    assert len(spans) == 2
+    found = records(run(cluster, cluster.plan(), operation="read", measure="latency", size=None, iterations=50, parallel="none"))
+    assert [record["status"] for record in found] == ["ok", "ok"]
     busy = [call for call in cluster.calls("n1") if not call.endswith("reset")]
     assert len(busy) == 2
+    for record in found:
+        (sample,) = record["samples"]
+        assert record["tool"] == {"name": "ib_read_lat"}
+        assert set(sample) == {"size_bytes", "iterations", "latency_us"}
+        assert sample["latency_us"]["min"] <= sample["latency_us"]["typical"] <= sample["latency_us"]["max"]
 
 
 def test_unreachable_host_is_reported(make: Callable[..., Cluster]) -> None:
