@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.pair_plan import make_plan
-from tests.integration.check_fabric.cluster import Cluster, records, run
+from tests.integration.check_fabric.cluster import Cluster
+from tests.integration.evidence.history import records
 from tests.lib.playbook import run_playbook
 from tests.lib.project import skip
 from tests.lab.testbed import Unavailable, packages
@@ -36,19 +36,6 @@ def _iperf3() -> None:
         packages.ensure({"iperf3": "iperf3"}, "the test")
     except Unavailable as reason:
         skip("iperf3", str(reason))
-
-
-def test_iperf3(make: Callable[..., Cluster]) -> None:
-    cluster = make(3, 1)
-    network = 10 + os.getpid() % 200
-    hosts = [{**host, "devices": [{"id": 0, "address": f"127.{network}.0.{number}"}]} for number, host in enumerate(cluster.hosts(), 1)]
-    options = {"tool": "iperf3", "duration": 1, "size": "64K", "iterations": None, "hccn_tool": "/nonexistent", "server_start_delay": 30, "pair_timeout": 45}
-    found = records(run(cluster, make_plan(hosts, "full"), **options))
-    assert [(record["status"], record["tool"]["name"], record["operation"]) for record in found] == [("ok", "iperf3", "write")] * 3
-    assert all(record["samples"][0]["bandwidth_gbit_s"] > 0 and record["samples"][0]["size_bytes"] == 65536 for record in found)
-    assert {record["command"][0] for record in found} == {"iperf3"}
-    assert [cluster.calls(name) for name in cluster.ports] == [[], [], []]
-    until(lambda: not cluster.processes())
 
 
 def play(cluster: Cluster, folder: Path, **extra: Any) -> dict[str, dict[str, Any]]:
@@ -80,12 +67,14 @@ def test_role_with_iperf3_and_resume(make: Callable[..., Cluster], tmp_path: Pat
 
 
 def test_playbook_on_hosts_without_npus_speaks_of_ports(make: Callable[..., Cluster], tmp_path: Path) -> None:
+    """With iperf3, no pair waits for server_start_delay_s, and none needs a second attempt."""
     cluster = make(3, 1)
     network = 10 + os.getpid() % 200
     addresses = {"n1": f"127.{network}.2.1", "n2": f"127.{network}.2.2", "n3": "198.51.100.3"}
     hosts = {name: {"check_fabric_addresses": [addresses[name]], "check_fabric_state_dir": f"{cluster.root(name)}/runs",
                     "check_fabric_control_address": "127.0.0.1", "check_fabric_control_port": port} for name, port in cluster.ports.items()}
     variables = {"ansible_connection": "local", "check_fabric_tool": "iperf3", "check_fabric_duration_s": 1, "check_fabric_plan": "full",
+                 "check_fabric_advanced": {"server_start_delay_s": 30, "pair_timeout_s": 45}, "check_fabric_size": "64K",
                  "check_fabric_relative_floor": 0.01, "report_path": str(tmp_path / "page.html")}
     (tmp_path / "hosts.json").write_text(json.dumps({"all": {"hosts": hosts, "vars": variables}}))
     done = run_playbook("hccn.cluster.check_fabric", "hosts.json", "-e", "hccn_hosts=all", cwd=tmp_path, ANSIBLE_CALLBACKS_ENABLED="hccn.cluster.results",
@@ -94,6 +83,12 @@ def test_playbook_on_hosts_without_npus_speaks_of_ports(make: Callable[..., Clus
     assert done.stdout.splitlines()[-3:] == [
         "Result: failed. 3 hosts: 1 failed, 2 good.", "failed n3 port 0: it fails with n1, n2 (no_such_address) -> On n3: ip -s link",
         f"Report: {tmp_path / 'page.html'}"]
+    good = [record for record in records(tmp_path / "history", "rdma") if record["status"] == "ok"]
+    assert {"n1", "n2"} in [{record["source"]["host"], record["target"]["host"]} for record in good]
+    assert {(record["tool"]["name"], record["operation"], record["command"][0]) for record in good} == {("iperf3", "write", "iperf3")}
+    assert all(record["samples"][0]["bandwidth_gbit_s"] > 0 and record["samples"][0]["size_bytes"] == 65536 for record in good)
+    assert [record["duration_s"] for record in good if record["duration_s"] >= 30] == []
+    assert [cluster.calls(name) for name in cluster.ports] == [[], [], []]
     page = (tmp_path / "page.html").read_text()
     assert re.findall(r"\bNPUs?\b", done.stdout + page) == []
     assert "n3 port 0" in page and "端口" in page
