@@ -87,31 +87,64 @@ def facts_of_host(facts: dict[str, Any], **answers: Any) -> dict[str, Any]:
     return {"nothing": {**ANSWERED, "ansible_facts": facts}, **answers}
 
 
-@pytest.mark.parametrize("option", ["report_path", "report_prometheus_path", "report_history", "report_baseline", "inventory_dir"])
-def test_host_cannot_choose_path_of_report(tmp_path: Path, option: str) -> None:
+def role_on_each(name: str) -> list[dict[str, Any]]:
+    """Return plays that run a role on one host after the other, and print with which message it failed."""
+    shown = {"ansible.builtin.debug": {"msg": "{{ inventory_hostname }} failed: {{ ansible_failed_result.msg }}"}}
+    include = {"ansible.builtin.include_role": {"name": f"hccn.cluster.{name}"}}
+    return [{"hosts": "npu", "gather_facts": False, "serial": 1, "tasks": [{"block": [include], "rescue": [shown]}]}]
+
+
+def test_host_cannot_choose_path_of_report(tmp_path: Path) -> None:
     foreign = tmp_path / "foreign"
     foreign.write_text("as it was")
-    hosts = Hosts(tmp_path / "play", {"n1": facts_of_host({option: str(foreign)}), "n2": {}}, report_path="{{ inventory_dir }}/page.html")
+    hosts = Hosts(tmp_path / "play", {"n1": facts_of_host({"report_path": str(foreign)}), "n2": {}}, report_path="{{ inventory_dir }}/page.html")
     code, output = hosts.play("report")
     assert code == 2
-    assert ("report_path of n1 cannot be used: " if option == "inventory_dir" else f"n1 sent {option} as facts (ansible_facts), which would override") in output
+    assert "n1 sent report_path as facts (ansible_facts), which would override" in output
     assert foreign.read_text() == "as it was"
 
 
-@pytest.mark.parametrize(("facts", "expected"), [
-    ({"quarantine_enabled": True}, "n1 sent quarantine_enabled as facts"),
-    ({"quarantine_command": ["touch", "{foreign}"]}, "n1 sent quarantine_command as facts"),
-    ({"site_tool": "touch"}, "quarantine_command of n1 cannot be used: "),
-    ({"site_tool": "touch", "ansible_site_tool": "x"}, "quarantine_command of n1 cannot be used: ")])
-@pytest.mark.parametrize("enabled", [False, True])
-def test_host_cannot_choose_command_of_controller(tmp_path: Path, facts: dict[str, Any], expected: str, enabled: bool) -> None:
+def test_host_cannot_choose_other_paths_of_report(tmp_path: Path) -> None:
     foreign = tmp_path / "foreign"
-    facts = json.loads(json.dumps(facts).replace("{foreign}", str(foreign)))
-    hosts = Hosts(tmp_path / "play", {"n1": facts_of_host(facts), "n2": {}}, quarantine_enabled=enabled, site_tool="true",
+    foreign.write_text("as it was")
+    options = {"n1": "report_prometheus_path", "n2": "report_history", "n3": "report_baseline", "n4": "inventory_dir"}
+    hosts = Hosts(tmp_path / "play", {host: facts_of_host({option: str(foreign)}) for host, option in options.items()},
+                  report_path="{{ inventory_dir }}/page.html")
+    _code, output = hosts.play(role_on_each("report"))
+    for host in ("n1", "n2", "n3"):
+        assert f"{host} sent {options[host]} as facts (ansible_facts), which would override" in output
+    assert "report_path of n4 cannot be used: " in output
+    assert [f"{host} failed: " in output for host in options] == [True] * 4
+    assert foreign.read_text() == "as it was"
+
+
+def test_host_cannot_choose_command_of_controller(tmp_path: Path) -> None:
+    foreign = tmp_path / "foreign"
+    hosts = Hosts(tmp_path / "play", {"n1": facts_of_host({"site_tool": "touch"}), "n2": {}}, quarantine_enabled=True, site_tool="true",
                   quarantine_command=["{{ site_tool }}", str(foreign)])
     code, output = hosts.play("quarantine", "-e", "quarantine_host=n1")
     assert code == 2
-    assert expected in output
+    assert "quarantine_command of n1 cannot be used: " in output
+    assert not foreign.exists()
+
+
+def test_host_cannot_choose_command_with_any_fact(tmp_path: Path) -> None:
+    foreign = tmp_path / "foreign"
+    cases: list[tuple[dict[str, Any], str]] = [
+        ({"quarantine_enabled": True}, "{host} sent quarantine_enabled as facts"),
+        ({"quarantine_command": ["touch", str(foreign)]}, "{host} sent quarantine_command as facts"),
+        ({"site_tool": "touch"}, "quarantine_command of {host} cannot be used: "),
+        ({"site_tool": "touch", "ansible_site_tool": "x"}, "quarantine_command of {host} cannot be used: ")]
+    facts = {f"n{number}": sent for number, (sent, _expected) in enumerate(cases * 2, 1)}
+    hosts = Hosts(tmp_path / "play", {host: facts_of_host(sent) for host, sent in facts.items()}, site_tool="true",
+                  quarantine_command=["{{ site_tool }}", str(foreign)])
+    (tmp_path / "play/site/host_vars").mkdir()
+    for number, host in enumerate(facts):
+        (tmp_path / f"play/site/host_vars/{host}.yml").write_text(json.dumps({"quarantine_enabled": number >= len(cases)}))
+    _code, output = hosts.play(role_on_each("quarantine"))
+    for host, (_sent, expected) in zip(facts, cases * 2, strict=True):
+        message = output.partition(f"{host} failed: ")[2][:500]
+        assert expected.format(host=host) in message, (host, message)
     assert not foreign.exists()
 
 
@@ -123,16 +156,18 @@ def test_command_of_inventory_runs(tmp_path: Path) -> None:
     assert (tmp_path / "n1").exists()
 
 
-@pytest.mark.parametrize("option", ["adopt_inventory", "inventory_dir"])
-def test_host_cannot_choose_path_of_host_variables(tmp_path: Path, option: str) -> None:
-    npus = device_info_answer(device(0, "10.0.0.1", gateway=None, netdetect=None, tls={"enabled": False}))
+def test_host_cannot_choose_path_of_host_variables(tmp_path: Path) -> None:
+    npus = {host: device_info_answer(device(0, f"10.0.0.{number}", gateway=None, netdetect=None, tls={"enabled": False}))
+            for number, host in enumerate(("n1", "n2", "n3"), 1)}
     conf = {**ANSWERED, "settings": [], "problems": []}
-    sent = {option: str(tmp_path / "foreign")}
-    answers = {"device_info-address-gateway-netdetect-tls": npus, "hccn_conf": conf}
-    hosts = Hosts(tmp_path / "play", {"n1": facts_of_host(sent, **answers), "n2": answers})
+    answers = {host: {"device_info-address-gateway-netdetect-tls": answer, "hccn_conf": conf} for host, answer in npus.items()}
+    foreign = str(tmp_path / "foreign")
+    hosts = Hosts(tmp_path / "play", {"n1": facts_of_host({"adopt_inventory": foreign}, **answers["n1"]), "n2": answers["n2"],
+                                      "n3": facts_of_host({"inventory_dir": foreign}, **answers["n3"])})
     code, output = hosts.play("adopt")
     assert code == 2
-    assert f"n1 sent {option} as facts" in output
+    assert "n1 sent adopt_inventory as facts" in output
+    assert "n3 sent inventory_dir as facts" in output
     assert not (tmp_path / "foreign").exists()
     assert [path.name for path in (tmp_path / "play/site/host_vars").iterdir()] == ["n2.yml"]
 
