@@ -44,19 +44,19 @@ def test_pipelines_are_equal_and_pass(repository: Path) -> None:
     assert "Inventory: 2 hosts, 32 NPUs, 32 addresses; rank table: 2 servers, 32 ranks" in runs[1].stdout
 
 
-@pytest.mark.parametrize(("right", "wrong", "sentence"), [
-    ("bring_up_tls_state: disabled", "bring_up_tls_state: off", "all 4 hosts: bring_up_tls_state is False, but must be one of unchanged, enabled, disabled"),
-    ("bring_up_tls_state", "bring_up_tls_stat",
-     "all 4 hosts: bring_up_tls_stat is not a variable of the collection. Did you mean bring_up_tls_state?"),
-    ("cidr: 10.10.0.0/16", "cidr: 10.10.0.0/28", "10.10.0.0/28"),
-    ("a2-[01:04]:", "a2-[01:04]: {bring_up_network: [{id: 0, address: 10.10.9.9, netmask: 255.255.0.0}]}", "10.10.9.9"),
+@pytest.mark.parametrize(("right", "wrong", "sentences"), [
+    ("bring_up_tls_state: disabled", "bring_up_tls_state: off\n    bring_up_tls_stat: disabled", [
+        "all 4 hosts: bring_up_tls_state is False, but must be one of unchanged, enabled, disabled",
+        "all 4 hosts: bring_up_tls_stat is not a variable of the collection. Did you mean bring_up_tls_state?"]),
+    ("cidr: 10.10.0.0/16", "cidr: 10.10.0.0/28", ["10.10.0.0/28"]),
 ])
-def test_wrong_inventory_is_reported(repository: Path, right: str, wrong: str, sentence: str) -> None:
+def test_wrong_inventory_is_reported(repository: Path, right: str, wrong: str, sentences: list[str]) -> None:
     inventory = repository / "inventories/site/hosts"
     inventory.write_text(inventory.read_text().replace(right, wrong))
     done = run(repository, pipelines()[0][2])
     assert done.returncode != 0
-    assert sentence in " ".join((done.stdout + done.stderr).split())
+    output = " ".join((done.stdout + done.stderr).split())
+    assert [sentence for sentence in sentences if sentence not in output] == []
 
 
 def test_wrong_hosts_are_all_reported(repository: Path) -> None:
