@@ -31,6 +31,9 @@ PATHS = [("ANSIBLE_COLLECTIONS_PATH", "collections_path", "requirements_collecti
 # A callback that newer releases of AWX add to each job, before the callbacks of the project.
 COUNTING = "from ansible.plugins.callback import CallbackBase\nclass CallbackModule(CallbackBase):\n    CALLBACK_NEEDS_ENABLED = True\n"
 
+NOT_SENT = ("contract", "docs", "examples", "integration", "lab", "unit")
+"""Folders of the project that no job reads, to send the half."""
+
 
 class Unsafe(str):
     """A text of the user of AWX (an answer of a survey), which must not be evaluated as a template."""
@@ -120,7 +123,7 @@ class Job:
             (control / name).mkdir(parents=True)
         (control / "callbacks").mkdir()
         (control / "callbacks/indirect_instance_count.py").write_text(COUNTING)
-        shutil.copytree(project, control / "project", symlinks=True)
+        shutil.copytree(project, control / "project", symlinks=True, ignore=shutil.ignore_patterns(*NOT_SENT))
         script = control / "inventory/hosts"
         script.write_text(f"#! /usr/bin/env python3\n# -*- coding: utf-8 -*-\nprint({json.dumps(self.inventory)!r})\n")
         script.chmod(0o700)
