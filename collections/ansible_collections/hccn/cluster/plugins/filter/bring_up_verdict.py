@@ -22,14 +22,8 @@ options:
     required: true
   probed:
     description:
-      - Result of M(hccn.cluster.device_info).
+      - Result of M(hccn.cluster.device_state).
     type: dict
-    required: true
-  conf_problems:
-    description:
-      - The problems of C(hccn.conf), from M(hccn.cluster.hccn_conf).
-    type: list
-    elements: dict
     required: true
   differing:
     description:
@@ -51,7 +45,7 @@ seealso:
 EXAMPLES = r"""
 - name: Show the verdict
   ansible.builtin.debug:
-    msg: "{{ (inventory_hostname | hccn.cluster.bring_up_verdict(npus, conf_problems=conf.problems)).line }}"
+    msg: "{{ (inventory_hostname | hccn.cluster.bring_up_verdict(npus)).line }}"
 """
 
 RETURN = r"""
@@ -62,17 +56,16 @@ _value:
 """
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from ansible_collections.hccn.cluster.plugins.plugin_utils._roles.bring_up_verdict import verdict
 from ansible_collections.hccn.cluster.plugins.plugin_utils._trust import guard
 
 
-def bring_up_verdict(host: str, probed: Any, conf_problems: Sequence[Any], differing: Mapping[str, Any] | None = None,
-                     tls: Mapping[str, Any] | None = None) -> dict[str, Any]:
+def bring_up_verdict(host: str, probed: Any, differing: Mapping[str, Any] | None = None, tls: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """See DOCUMENTATION."""
-    return dataclasses.asdict(verdict(host, probed, conf_problems, differing or {}, tls or {}))
+    return dataclasses.asdict(verdict(host, probed, differing or {}, tls or {}))
 
 
 class FilterModule:

@@ -17,9 +17,10 @@ from typing import Any
 
 PACKED = "hccn_packed"
 """The key of the packed values. Hosts must not send it, see _trust.clean_answers."""
-VALUES = ("devices", "measurements")
+VALUES = ("devices", "measurements", "hccn_conf", "network", "tls", "side_effects")
+"""Keys of values about each NPU."""
 MOST_BYTES = 16 << 20
-"""Limit of the values in JSON. Those of 16 NPUs have 200 KiB."""
+"""Limit of the values as JSON. Those of 16 NPUs have 200 KiB."""
 REGISTERED = frozenset(("bring_up_probe", "bring_up_devices", "rank_table_npus", "check_fabric_probe", "check_fabric_ports", "check_fabric_ports_after",
                         "check_reachability_probe", "check_reachability_pings"))
 """The names under which roles register what all NPUs of a host answered."""

@@ -36,11 +36,11 @@ def _tls_text(devices: Sequence[Mapping[str, Any]]) -> str:
     return f"TLS on {sum(flag.get('enabled') is True for flag in flags)} of them" + (f", not asked on {skipped}" if skipped else "")
 
 
-def verdict(host: str, probed: Any, conf_problems: Sequence[Any], differing: Mapping[str, Any], tls: Mapping[str, Any]) -> Verdict:
+def verdict(host: str, probed: Any, differing: Mapping[str, Any], tls: Mapping[str, Any]) -> Verdict:
     """Return the verdict on ``host``.
 
-    ``probed``: the result of device_info; ``conf_problems``: the problems of hccn.conf; ``differing``: the result of tls_differences, with the hosts whose TLS
-    flags differ from those of most hosts; ``tls``: the result of tls_outcome for the host, empty if TLS is not managed.
+    ``probed``: the result of device_state; ``differing``: the result of tls_differences, with the hosts whose TLS flags differ from those of most hosts;
+    ``tls``: the result of tls_outcome for the host, empty if TLS is not managed.
     """
     answer = reading.mapping(unpacked(probed))
     devices = reading.mappings(answer.get("devices"))
@@ -48,7 +48,7 @@ def verdict(host: str, probed: Any, conf_problems: Sequence[Any], differing: Map
     differs = host in differing.get("hosts", ())
     up = sum(device.get("link") == "up" for device in devices)
     line = (f"{host}: {len(devices)} NPUs ({answer.get('product') or 'unknown product'}), {up} links up, {_tls_text(devices)}, "
-            f"hccn.conf with {len(conf_problems)} problems")
+            f"hccn.conf with {len(reading.mappings(reading.mapping(answer.get('hccn_conf')).get('problems')))} problems")
     if bad:
         line += f", bad: {', '.join(map(str, sorted(set(reading.ids([device.get('id') for device in bad])))))}"
     if differs:
@@ -69,9 +69,8 @@ def lines(hosts: Iterable[str], variables: Callable[[str], Mapping[str, Any]], d
     for host in hosts:
         own = variables(host)
         probed = reading.mapping(own.get("bring_up_devices"))
-        conf = reading.mapping(probed.get("hccn_conf"))
         if reading.mappings(probed.get("devices")):
             managed = reading.mapping(own.get(tls_rollout.PROBED)).get("state") is not None
             tls = dataclasses.asdict(tls_rollout.of_host(host, own, tls_failed, rolls_back)) if managed else {}
-            found.append(verdict(host, probed, reading.mappings(conf.get("problems")), differing, tls).line)
+            found.append(verdict(host, probed, differing, tls).line)
     return found

@@ -15,7 +15,7 @@ def npu(number: int, link: str = "up", tls: Any = False, errors: Any = ()) -> di
 
 
 def of(*devices: dict[str, Any], product: Any = "A2", problems: Any = (), **more: Any) -> tuple[bool, str]:
-    found = bring_up_verdict("n1", {"product": product, "devices": list(devices)}, list(problems), **more)
+    found = bring_up_verdict("n1", {"product": product, "devices": list(devices), "hccn_conf": {"problems": list(problems)}}, **more)
     assert sorted(found) == ["bad", "line"]
     return found["bad"], found["line"]
 
@@ -24,6 +24,10 @@ def test_a_good_host_is_not_bad() -> None:
     assert of(npu(0), npu(1)) == (False, GOOD)
     assert of(npu(0, tls=True), product=None, problems=[{}, {}]) == (
         False, "n1: 1 NPUs (unknown product), 1 links up, TLS on 1 of them, hccn.conf with 2 problems")
+
+
+def test_a_host_without_a_result_for_hccn_conf_is_not_bad() -> None:
+    assert bring_up_verdict("n1", {"product": "A2", "devices": [npu(0), npu(1)]}) == {"bad": False, "line": GOOD}
 
 
 def test_bad_npus_are_listed() -> None:
