@@ -85,7 +85,8 @@ def test_planned_addresses_are_set_and_kept(cluster: Path) -> None:
 
 def test_addresses_stay_if_a_host_is_unreachable(tmp_path: Path) -> None:
     """Hosts without digits in their names and without numbers would get addresses by their position among the reachable hosts."""
-    cluster, subnets = made(tmp_path, *HOSTS, devices=1), {"bring_up_subnets": SUBNETS["bring_up_subnets"]}
+    cluster = made(tmp_path, *HOSTS, devices=1)
+    subnets: dict[str, object] = {"bring_up_subnets": SUBNETS["bring_up_subnets"]}
     inventory = (cluster / "hosts").read_text().replace("n1 ", "alpha ", 1).replace("n2 ", "beta ", 1)
     (cluster / "hosts").write_text(inventory)
     done = bring_up(cluster, subnets)
