@@ -204,6 +204,8 @@ def test_table_is_validated(clusterd: Start) -> None:
     assert [(problem["reader"], problem["message"]) for problem in result["problems"]] == [
         ("mindie_motor", "server_ip '10.1.0.9' is also used by server_group_list[1].server_list[0]")]
     assert result["rank_table"] == json.loads(FIRST)
+    kept = rank_table_info.read({**PARAMS, "fail_on": "never", "server": clusterd(world()).address}, check_mode=False)
+    assert ("failed" in kept, kept["problems"]) == (False, result["problems"])
 
 
 @pytest.mark.parametrize(("readers", "severities"), [(None, ["warning", "warning"]), (["mindie_motor"], ["error", "error"]), ([], []), (["hccl"], ["error"])])
