@@ -17,13 +17,13 @@ from tests.lib.hosts import node, tools
 from tests.lib.playbook import run_playbook
 from tests.lib.project import COLLECTION, skip
 
-NPUS = 4
+NPUS = 2
 PREFILL, DECODE = ("node1", "node2"), "node3"
 
 # A minimal container: a separate root with one NPU and an old hccn.conf. Its parent exits at once, so it runs until the host ends.
 CONTAINER = """\
 mkdir /run/c && mount -t tmpfs none /run/c && cd /run/c && mkdir usr dev etc && mount --rbind /usr usr && ln -s usr/lib usr/lib64 .
-touch dev/davinci2 && mount --bind /dev/davinci2 dev/davinci2 && echo address_2=192.0.2.99 > etc/hccn.conf
+touch dev/davinci0 && mount --bind /dev/davinci0 dev/davinci0 && echo address_0=192.0.2.99 > etc/hccn.conf
 exec setsid chroot /run/c /usr/bin/sleep 300 < /dev/null > /dev/null 2>&1 &
 """
 
@@ -62,19 +62,19 @@ def failure_lines(output: str) -> list[str]:
 def test_four_problems_are_reported(lab: testbed.Lab, tmp_path: Path) -> None:
     code, output = play(lab, tmp_path, datadist_ready_clusters=clusters(16))
     assert code == 0, output
-    assert "LLM-DataDist: 16 links of 17 clusters on 9 NPUs, 0 problems" in output
+    assert "LLM-DataDist: 16 links of 17 clusters on 5 NPUs, 0 problems" in output
 
-    lab.set_state("node1", "3.tls=1")
+    lab.set_state("node1", "1.tls=1")
     lab.fault("node2", npu=1, link_down=True)
     lab.exec("node1", ["unshare", "-m", "sh", "-ec", CONTAINER], check=True)
     code, output = play(lab, tmp_path, datadist_ready_clusters=clusters(513))
     assert code != 0
     summary, *found = failure_lines(output)
-    assert summary == "LLM-DataDist: 513 links of 514 clusters on 9 NPUs, 4 problems"
+    assert summary == "LLM-DataDist: 513 links of 514 clusters on 5 NPUs, 4 problems"
     expected = [
-        ("error: node1 NPU 2: a container with NPU 2 of node1 does not see the host's /etc/hccn.conf: its content differs, ",
+        ("error: node1 NPU 0: a container with NPU 0 of node1 does not see the host's /etc/hccn.conf: its content differs, ",
          "mount /etc/hccn.conf of the host read-only at /etc/hccn.conf in the container and restart it"),
-        ("error: node1 NPU 3: TLS is on on NPU 3 of node1 and off on the 8 others: they cannot link. ",
+        ("error: node1 NPU 1: TLS is on on NPU 1 of node1 and off on the 4 others: they cannot link. ",
          "make it equal on all, with hccn.cluster.tls (tls_state: disabled to follow the others)"),
         ("error: node2 NPU 1: the link of NPU 1 of node2 is down. ", "repair the link, or remove the NPU from the plan."),
         ("error: node3 NPU 0: 513 links are planned on NPU 0 of node3: the limit is 512 (LLM_PARAM_INVALID, Link num is over limit). ",
@@ -94,21 +94,20 @@ def test_hccn_conf_is_checked_if_the_inventory_names_it(tmp_path: Path) -> None:
     assert f'"{host["hccn_conf"]}:/etc/hccn.conf:ro"' in done.stdout
 
 
-@pytest.mark.parametrize(("calls", "linked"), [
-    ([], [[[0, 1, 2], 700]]),
-    ([{"cluster": 1000, "remotes": [2, 0], "timeout_ms": 300}, {"cluster": 1000, "remotes": [1]}, {"cluster": 7, "remotes": [1]}],
-     [[[0, 2], 300], [[1], 1000]]),
-])
-def test_probe_makes_the_planned_links(tmp_path: Path, calls: list[dict[str, Any]], linked: list[Any]) -> None:
+def test_probe_makes_the_planned_links(tmp_path: Path) -> None:
     """Checks the variables of the role; test_link.py checks the links."""
-    task = {"ansible.builtin.copy": {"content": "{{ __datadist_ready_own_calls | to_json }}", "dest": str(tmp_path / "calls.json")}}
-    variables = {"datadist_ready_clusters": clusters(3), "datadist_ready_calls": calls, "datadist_ready_timeout_ms": 700}
-    (tmp_path / "play.yml").write_text(json.dumps([{
-        "hosts": "all", "gather_facts": False, "vars": variables, "vars_files": [str(COLLECTION / "roles/datadist_ready/vars/main.yml")], "tasks": [task]}]))
+    declared = [{"cluster": 1000, "remotes": [2, 0], "timeout_ms": 300}, {"cluster": 1000, "remotes": [1]}, {"cluster": 7, "remotes": [1]}]
+    expected = {"none.json": ([], [[[0, 1, 2], 700]]), "declared.json": (declared, [[[0, 2], 300], [[1], 1000]])}
+    plays = [{"hosts": "all", "gather_facts": False, "vars_files": [str(COLLECTION / "roles/datadist_ready/vars/main.yml")],
+              "vars": {"datadist_ready_clusters": clusters(3), "datadist_ready_calls": calls, "datadist_ready_timeout_ms": 700},
+              "tasks": [{"ansible.builtin.copy": {"content": "{{ __datadist_ready_own_calls | to_json }}", "dest": str(tmp_path / name)}}]}
+             for name, (calls, _linked) in expected.items()]
+    (tmp_path / "play.yml").write_text(json.dumps(plays))
     run_playbook(tmp_path / "play.yml", f"{DECODE},", "-c", "local", "-e", f"ansible_python_interpreter={sys.executable}").check_returncode()
-    found = json.loads((tmp_path / "calls.json").read_text())
-    assert [[[remote["cluster"] for remote in call["remotes"]], call["timeout_ms"]] for call in found] == linked
-    assert {call["own"]["cluster"] for call in found} == {1000}
+    for name, (_calls, linked) in expected.items():
+        found = json.loads((tmp_path / name).read_text())
+        assert [[[remote["cluster"] for remote in call["remotes"]], call["timeout_ms"]] for call in found] == linked, name
+        assert {call["own"]["cluster"] for call in found} == {1000}
 
 
 def test_ports_of_this_machine() -> None:
