@@ -15,11 +15,11 @@ import pytest
 from tests.integration.adopt.cluster import DEADLINE, Cluster, Done, make
 from tests.lib.waiting import happens
 from tests.simulator.hccn_sim.node import Node
-from tests.lib.hosts import set_state
+from tests.lib.hosts import set_state, tools
+from tests.lib.module import call_module
 from tests.lib.playbook import ANSIBLE_PLAYBOOK, ansible_environment
 from tests.lib.project import ROOT
 
-HOSTS = {"npu1": ["--state", "*.tls=0"], "npu2": ["--state", "*.tls=0"]}
 OLD = "mtu_0=4200\narp_1=-i eth0 -s 10.78.9.1 00:00:5e:00:53:01\n"
 ADDRESSES = ("ip", "netmask", "gateway", "netdetect", "tls")
 
@@ -40,13 +40,17 @@ def network(third: int, *devices: int) -> list[dict[str, Any]]:
             for device in devices]
 
 
-@pytest.fixture
-def cluster(tmp_path: Path) -> Cluster:
-    made = make(tmp_path, HOSTS, bring_up_backup=False, hccn_fail_on="never")
-    for host in HOSTS:
+def cluster_of(folder: Path, *hosts: str) -> Cluster:
+    made = make(folder, {host: ["--state", "*.tls=0"] for host in hosts}, bring_up_backup=False, hccn_fail_on="never")
+    for host in hosts:
         with made.conf(host).open("a") as file:
             file.write(OLD)
     return made
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Cluster:
+    return cluster_of(tmp_path, "npu1")
 
 
 def settings(cluster: Cluster, host: str) -> list[str]:
@@ -73,13 +77,19 @@ def unfinished(cluster: Cluster, host: str) -> Path:
     return cluster.nodes[host] / "etc/hccn.conf.restore.unfinished"
 
 
-def bring_up(cluster: Cluster, wanted: list[dict[str, Any]], tls: str = "unchanged", **variables: Any) -> Done:
-    return cluster.play("bring_up", "--limit", "npu1", "-e", json.dumps({"bring_up_network": wanted, "bring_up_tls_state": tls, **variables}))
+def bring_up(cluster: Cluster, wanted: list[dict[str, Any]], **variables: Any) -> Done:
+    return cluster.play("bring_up", "--limit", "npu1", "-e", json.dumps({"bring_up_network": wanted, "bring_up_tls_state": "unchanged", **variables}))
 
 
-def kill_at(cluster: Cluster, words: str, action: str = "kill -9 $PPID") -> None:
-    """Run ``action`` after the next call of npu1's tool with these words."""
-    tool, armed = cluster.nodes["npu1"] / "bin/hccn_tool", cluster.folder / "armed"
+def declare(cluster: Cluster, host: str, **variables: Any) -> None:
+    """Replace the variables of a host in the inventory."""
+    cluster.host_vars(host).parent.mkdir(exist_ok=True)
+    cluster.host_vars(host).write_text(json.dumps(variables))
+
+
+def kill_at(cluster: Cluster, host: str, words: str, action: str = "kill -9 $PPID") -> None:
+    """Run ``action`` after the next call of the host's tool with these words."""
+    tool, armed = cluster.nodes[host] / "bin/hccn_tool", cluster.folder / f"armed-{host}"
     real = tool.with_name("hccn_tool.real")
     if not real.exists():
         tool.rename(real)
@@ -91,7 +101,7 @@ def kill_at(cluster: Cluster, words: str, action: str = "kill -9 $PPID") -> None
 def bring_up_killed(cluster: Cluster, wanted: list[dict[str, Any]], words: str) -> None:
     """Kill ansible-playbook and all its workers right after the first such change. Processes that they started end by themselves."""
     reached = cluster.folder / "reached"
-    kill_at(cluster, words, f"touch {reached}; sleep 1; kill -9 $PPID")
+    kill_at(cluster, "npu1", words, f"touch {reached}; sleep 1; kill -9 $PPID")
     variables = {"bring_up_network": wanted, "bring_up_tls_state": "unchanged"}
     argv = [ANSIBLE_PLAYBOOK, "-i", str(cluster.inventory / "hosts"), str(ROOT / "playbooks/bring_up.yml"),
             "--limit", "npu1", "-e", json.dumps(variables)]
@@ -103,37 +113,63 @@ def bring_up_killed(cluster: Cluster, wanted: list[dict[str, Any]], words: str) 
 
 
 @pytest.mark.smoke("restore")
-def test_state_before_the_change_is_restored(cluster: Cluster) -> None:
-    text, before, devices = cluster.conf("npu1").read_text(), settings(cluster, "npu1"), addresses(cluster, "npu1")
-    done = bring_up(cluster, network(7, 0), "enabled", bring_up_settings={"send_arp_status": 1})
+def test_state_before_the_change_is_restored(tmp_path: Path) -> None:
+    """Also if the module was killed after the first device, whether the run was repeated or not. A host without a saved state keeps its state."""
+    cluster = cluster_of(tmp_path, "changed", "killed", "repeated", "absent", "unrelated")
+    texts = {host: cluster.conf(host).read_text() for host in cluster.nodes}
+    before = {host: (addresses(cluster, host), settings(cluster, host)) for host in cluster.nodes}
+    record(cluster, "unrelated").write_text('{"schema": "hccn.cluster/history/1"}')
+
+    for third, host in (5, "killed"), (6, "repeated"):
+        declare(cluster, host, bring_up_network=network(third, 0, 1))
+        kill_at(cluster, host, "-ip -s")
+    done = cluster.play("bring_up", "--limit", "killed,repeated")
+    assert (done.code, done.count("failed")) == (2, {"killed": 1, "repeated": 1}), done.output
+    for third, host in (5, "killed"), (6, "repeated"):
+        half = addresses(cluster, host)
+        assert (half[0]["ip"], half[1]["ip"]) == (f"10.79.{third}.10", before[host][0][1]["ip"]), "the kill struck at another time"
+        assert unfinished(cluster, host).exists()
+
+    # As the role calls it.
+    again = {"network": network(8, 0, 1), "keep_previous": True, "complete": True}
+    assert not call_module("device_state", {**tools(cluster.nodes["repeated"]), **again}).get("failed")
+    assert addresses(cluster, "repeated")[1]["ip"] == "10.79.8.11"
+    assert not unfinished(cluster, "repeated").exists()
+
+    declare(cluster, "changed", bring_up_network=network(7, 0), bring_up_settings={"send_arp_status": 1}, bring_up_tls_state="enabled")
+    done = cluster.play("bring_up", "--limit", "changed")
     assert done.code == 0, done.output
-    changed = settings(cluster, "npu1")
-    assert gratuitous_arp(cluster, "npu1") == {0: "1", 1: ""}, "hccn_tool applies it with the new address"
+    changed = settings(cluster, "changed")
+    assert gratuitous_arp(cluster, "changed") == {0: "1", 1: ""}, "hccn_tool applies it with the new address"
     assert {"address_0=10.79.7.10", "gateway_0=10.79.0.1", "tls_enable_1=1", "send_arp_status_0=1"} <= set(changed)
 
-    saved = json.loads(record(cluster, "npu1").read_text())
+    saved = json.loads(record(cluster, "changed").read_text())
     assert saved.pop("saved_at").endswith("Z")
     assert saved == {
-        "schema": "hccn.cluster/restore/2", "hccn_conf": text, "tls": [{"id": 0, "enabled": False}, {"id": 1, "enabled": False}],
+        "schema": "hccn.cluster/restore/2", "hccn_conf": texts["changed"], "tls": [{"id": 0, "enabled": False}, {"id": 1, "enabled": False}],
         "network": [{"id": 0, "address": "10.78.1.10", "netmask": "255.255.0.0", "gateway": "10.78.0.1", "netdetect": "10.78.0.1"}]}
-    assert record(cluster, "npu1").stat().st_mode & 0o777 == 0o600
-    assert not unfinished(cluster, "npu1").exists()
+    assert record(cluster, "changed").stat().st_mode & 0o777 == 0o600
+    assert not unfinished(cluster, "changed").exists()
 
-    done = cluster.play("restore", "--check", "--diff", "--limit", "npu1")
+    done = cluster.play("restore", "--check", "--diff", "--limit", "changed")
     assert done.code == 0, done.output
-    assert settings(cluster, "npu1") == changed
+    assert settings(cluster, "changed") == changed
 
-    done = cluster.play("restore", "--limit", "npu1")
-    assert done.code == 0, done.output
-    assert settings(cluster, "npu1") == before
-    assert addresses(cluster, "npu1") == devices
-    assert gratuitous_arp(cluster, "npu1") == {0: "0", 1: ""}
+    done = cluster.play("restore", "--limit", "npu")
+    assert (done.code, done.count("failed")) == (2, {"changed": 0, "killed": 0, "repeated": 0, "absent": 1, "unrelated": 1}), done.output
+    assert {host: (addresses(cluster, host), settings(cluster, host)) for host in cluster.nodes} == before
+    assert gratuitous_arp(cluster, "changed") == {0: "0", 1: ""}
     assert (": addresses of 1 NPUs, TLS flag of 2, 12 settings of hccn.conf, 2 removed from it. Problems (1): NPU 1: gratuitous ARP stays as it is on the "
             "device until the next boot, since only a new address changes it\"") in done.output
+    assert not unfinished(cluster, "killed").exists()
+    missing = record(cluster, "absent")
+    assert f"absent: nothing can be restored: {missing} does not exist on the host. bring_up writes it before it changes a host." in done.output
+    assert "the saved state does not have the schema hccn.cluster/restore/2 (another version saved it, or it is another file)" in done.output
+    assert {host: cluster.conf(host).read_text() for host in ("absent", "unrelated")} == {host: texts[host] for host in ("absent", "unrelated")}
 
-    done = cluster.play("restore", "--limit", "npu1")
-    assert (done.code, done.count("changed")) == (0, {"npu1": 0}), done.output
-    assert json.loads(record(cluster, "npu1").read_text())["hccn_conf"] == text
+    done = cluster.play("restore", "--limit", "changed")
+    assert (done.code, done.count("changed")) == (0, {"changed": 0}), done.output
+    assert json.loads(record(cluster, "changed").read_text())["hccn_conf"] == texts["changed"]
 
 
 @pytest.mark.long
@@ -146,15 +182,11 @@ def test_run_without_changes_saves_nothing(cluster: Cluster) -> None:
     assert not record(cluster, "npu1").exists()
 
 
-@pytest.mark.parametrize("killed", ["module", pytest.param("ansible-playbook", marks=pytest.mark.long)])
-def test_repeated_run_after_a_kill_keeps_the_state_before_the_first(cluster: Cluster, killed: str) -> None:
-    """The same holds for a run that changed only the first device, repeated or not."""
+@pytest.mark.long
+def test_repeated_run_after_a_kill_keeps_the_state_before_the_first(cluster: Cluster) -> None:
+    """Also if ansible-playbook is killed, and not only the module."""
     conf, devices = settings(cluster, "npu1"), addresses(cluster, "npu1")
-    if killed == "module":
-        kill_at(cluster, "-ip -s")
-        assert bring_up(cluster, network(7, 0, 1)).code == 2
-    else:
-        bring_up_killed(cluster, network(7, 0, 1), "-ip -s")
+    bring_up_killed(cluster, network(7, 0, 1), "-ip -s")
     half = addresses(cluster, "npu1")
     assert (half[0]["ip"], half[1]["ip"]) == ("10.79.7.10", "10.78.1.11"), "the kill struck at another time"
     assert unfinished(cluster, "npu1").exists()
@@ -166,16 +198,6 @@ def test_repeated_run_after_a_kill_keeps_the_state_before_the_first(cluster: Clu
     done = cluster.play("restore", "--limit", "npu1")
     assert done.code == 0, done.output
     assert (addresses(cluster, "npu1"), settings(cluster, "npu1")) == (devices, conf)
-
-
-def test_killed_run_can_be_restored_at_once(cluster: Cluster) -> None:
-    conf, devices = settings(cluster, "npu1"), addresses(cluster, "npu1")
-    kill_at(cluster, "-ip -s")
-    assert bring_up(cluster, network(7, 0, 1)).code == 2
-    done = cluster.play("restore", "--limit", "npu1")
-    assert done.code == 0, done.output
-    assert (addresses(cluster, "npu1"), settings(cluster, "npu1")) == (devices, conf)
-    assert not unfinished(cluster, "npu1").exists()
 
 
 @pytest.mark.long
@@ -222,19 +244,3 @@ def test_nothing_is_changed_if_the_state_cannot_be_saved(cluster: Cluster) -> No
     assert addresses(cluster, "npu1") == devices
     assert "bring_up_keep_previous: false" in done.output
     assert bring_up(cluster, network(7, 0), bring_up_keep_previous=False).code == 0
-
-
-def test_missing_record_is_one_message(cluster: Cluster) -> None:
-    before = cluster.conf("npu2").read_bytes()
-    done = cluster.play("restore", "--limit", "npu2")
-    assert done.code == 2
-    path = record(cluster, "npu2")
-    assert f"npu2: nothing can be restored: {path} does not exist on the host. bring_up writes it before it changes a host." in done.output
-    assert cluster.conf("npu2").read_bytes() == before
-
-
-def test_unrelated_record_is_refused(cluster: Cluster) -> None:
-    record(cluster, "npu2").write_text('{"schema": "hccn.cluster/history/1"}')
-    done = cluster.play("restore", "--limit", "npu2")
-    assert done.code == 2
-    assert "the saved state does not have the schema hccn.cluster/restore/2 (another version saved it, or it is another file)" in done.output
