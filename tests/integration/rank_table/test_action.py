@@ -100,8 +100,10 @@ def test_table_is_written_only_if_its_data_differs(tmp_path: Path) -> None:
 
 
 def test_file_that_is_not_a_table_is_replaced(tmp_path: Path) -> None:
+    """A table that its reader cannot read is a warning."""
     path = tmp_path / "hccl.json"
     path.write_text("initializing")
+    os.mkdir(tmp_path / "closed", 0o700)
     os.symlink(path, tmp_path / "link.json")
     code, output, kept = play(
         tmp_path, HOSTS,
@@ -109,7 +111,8 @@ def test_file_that_is_not_a_table_is_replaced(tmp_path: Path) -> None:
             once("table", TABLE, {"nodes": NODES, "path": str(path), "mode": "0600"}),
             once("link", TABLE, {"nodes": NODES, "path": str(tmp_path / "link.json")}),
             once("no_folder", TABLE, {"nodes": NODES, "path": str(tmp_path / "absent/hccl.json")}),
-            keep(tmp_path, "table", "link", "no_folder"),
+            once("closed", TABLE, {"nodes": NODES, "path": str(tmp_path / "closed/hccl.json"), "reader_uid": 64123, "reader_gid": 64124}),
+            keep(tmp_path, "table", "link", "no_folder", "closed"),
         ])
     assert code == 0, output
     assert (kept["table"]["changed"], path.read_text(), mode(path)) == (True, TEXT, 0o600)
@@ -117,6 +120,9 @@ def test_file_that_is_not_a_table_is_replaced(tmp_path: Path) -> None:
     assert not (tmp_path / "link.json").is_symlink()
     assert kept["no_folder"]["failed"] is True
     assert "absent does not exist" in kept["no_folder"]["msg"]
+    problem = kept["closed"]["problems"][-1]
+    assert (problem["rule"], problem["severity"], problem["host"]) == ("reader_access", "warning", "n1")
+    assert problem["message"].startswith("uid 64123 with gid 64124 cannot enter /")
 
 
 def test_registered_results_of_all_hosts(tmp_path: Path) -> None:
@@ -200,16 +206,6 @@ def test_other_formats_and_merged_tables(tmp_path: Path) -> None:
     assert not (tmp_path / "t.json").exists()
 
 
-def test_unreadable_table_is_an_error(tmp_path: Path) -> None:
-    os.mkdir(tmp_path / "closed", 0o700)
-    options = {"nodes": NODES, "path": str(tmp_path / "closed/hccl.json"), "reader_uid": 64123, "reader_gid": 64124}
-    code, output, kept = play(tmp_path, HOSTS, [once("closed", TABLE, options), keep(tmp_path, "closed")])
-    assert code == 0, output
-    problem = kept["closed"]["problems"][-1]
-    assert (problem["rule"], problem["severity"], problem["host"]) == ("reader_access", "warning", "n1")
-    assert problem["message"].startswith("uid 64123 with gid 64124 cannot enter /")
-
-
 def test_all_unfit_hosts_are_named_and_nothing_is_written(tmp_path: Path) -> None:
     path = tmp_path / "hccl.json"
     hosts = {
@@ -243,8 +239,19 @@ def test_all_unfit_hosts_are_named_and_nothing_is_written(tmp_path: Path) -> Non
 
 
 def test_table_that_hccl_refuses_is_not_written(tmp_path: Path) -> None:
+    """Nor is any with conflicting options."""
     path = tmp_path / "hccl.json"
     path.write_text(TEXT)
+    new = str(tmp_path / "new.json")
+    wrong = {
+        "nothing": {"path": new},
+        "both": {"nodes": NODES, "hosts": ["n1"], "register_name": "npu", "path": new},
+        "no_name": {"hosts": ["n1"], "path": new},
+        "no_path": {"nodes": NODES},
+        "format": {"nodes": NODES, "path": new, "format": "yaml"},
+        "empty": {"nodes": {}, "path": new},
+        "devices": {"nodes": NODES, "path": new, "devices": ["eth0"]},
+    }
     bad = {"n1": node(device(0, "192.168.101.1"), device(16, "-.-.-.-")), "n2": node(device(0, "192.168.101.1"))}
     code, output, kept = play(
         tmp_path, HOSTS,
@@ -253,7 +260,8 @@ def test_table_that_hccl_refuses_is_not_written(tmp_path: Path) -> None:
             once("name", TABLE, {"nodes": NODES, "path": str(tmp_path / "hccl.txt")}),
             once("product", TABLE, {"nodes": {"n1": node(device(0, "192.168.101.1"), product="950")}, "path": str(path), "version": "1.0"}),
             once("layers", TABLE, {"nodes": {"n1": node(device(0, "192.168.101.1"), product="950")}, "path": str(path)}),
-            keep(tmp_path, "bad", "name", "product", "layers"),
+            *(once(name, TABLE, options) for name, options in wrong.items()),
+            keep(tmp_path, "bad", "name", "product", "layers", *wrong),
         ])
     assert code == 0, output
     assert kept["bad"]["msg"] == (
@@ -268,23 +276,6 @@ def test_table_that_hccl_refuses_is_not_written(tmp_path: Path) -> None:
         "the rank table is not written: version: HCCL on Ascend 950 reads version 2.0 only, not 1.0 (rule version, EI0014)")
     assert kept["layers"]["msg"] == (
         "1 of 1 hosts cannot be in the rank table: n1 (version 2.0 requires the addresses of the network layers, which no tool reports: set the option levels)")
-    assert path.read_text() == TEXT
-    assert sorted(entry.name for entry in tmp_path.iterdir() if entry.suffix in (".json", ".txt")) == ["hccl.json", "results.json"]
-
-
-def test_conflicting_options_are_refused(tmp_path: Path) -> None:
-    path = str(tmp_path / "hccl.json")
-    wrong = {
-        "nothing": {"path": path},
-        "both": {"nodes": NODES, "hosts": ["n1"], "register_name": "npu", "path": path},
-        "no_name": {"hosts": ["n1"], "path": path},
-        "no_path": {"nodes": NODES},
-        "format": {"nodes": NODES, "path": path, "format": "yaml"},
-        "empty": {"nodes": {}, "path": path},
-        "devices": {"nodes": NODES, "path": path, "devices": ["eth0"]},
-    }
-    code, output, kept = play(tmp_path, HOSTS, [once(name, TABLE, options) for name, options in wrong.items()] + [keep(tmp_path, *wrong)])
-    assert code == 0, output
     wanted = {
         "nothing": "one of the following is required: nodes, hosts, tables, src", "both": "parameters are mutually exclusive: nodes|register_name",
         "no_name": "hosts requires register_name, nodes or tables", "no_path": "missing required arguments: path",
@@ -294,15 +285,8 @@ def test_conflicting_options_are_refused(tmp_path: Path) -> None:
     }
     assert [name for name in wrong if not kept[name]["failed"]] == []
     assert [(name, kept[name]["msg"]) for name, text in wanted.items() if text not in kept[name]["msg"]] == []
-    assert not os.path.exists(path)
-
-
-def test_check_mode_of_a_whole_run(tmp_path: Path) -> None:
-    path = tmp_path / "hccl.json"
-    code, output, _kept = play(tmp_path, HOSTS, [{TABLE: {"nodes": NODES, "path": str(path)}, "run_once": True}], "--check", "--diff")
-    assert code == 0, output
-    assert '+        {"device_id": "10", "device_ip": "192.168.102.10", "rank_id": "1"}\n' in output
-    assert not path.exists()
+    assert path.read_text() == TEXT
+    assert sorted(entry.name for entry in tmp_path.iterdir() if entry.suffix in (".json", ".txt")) == ["hccl.json", "results.json"]
 
 
 def test_table_that_is_unknown_in_check_mode(tmp_path: Path) -> None:
