@@ -40,13 +40,13 @@ class Ended(NamedTuple):
 
 
 class Site:
-    """Four simulated hosts with two NPUs each, in the inventory of the demo."""
+    """Four simulated hosts with one NPU each, in the inventory of the demo."""
 
     def __init__(self, place: Path) -> None:
         self.place = place
         for host, number in HOSTS.items():
             node(self.root(host), "--address-template", f"10.78.{number}.1{{device}}", "--netmask", "255.255.0.0", "--switch-address", "10.78.0.1",
-                 "--state", "*.gateway=10.78.0.1", "--state", "*.netdetect=10.78.0.1", "--state", "*.rate_mbit=200", devices=2)
+                 "--state", "*.gateway=10.78.0.1", "--state", "*.netdetect=10.78.0.1", "--state", "*.rate_mbit=200", devices=1)
 
     def root(self, host: str) -> Path:
         return self.place / "nodes" / host
@@ -84,15 +84,15 @@ def state(site: Site) -> Iterator[list[tuple[str, str]]]:
 
 @pytest.mark.long
 def test_slow_npu_fails_check_fabric(site: Site, state: list[tuple[str, str]]) -> None:
-    state.append(("npu3", "1.rate_mbit=200"))
-    set_state(site.root("npu3"), "1.rate_mbit=30")
+    state.append(("npu3", "0.rate_mbit=200"))
+    set_state(site.root("npu3"), "0.rate_mbit=30")
     done = site.play("check_fabric", check_fabric_plan="full")
     assert done.code == 2, done.output
     assert done.screen[0] == "Result: slow. 4 hosts: 1 slow, 3 good."
-    assert re.fullmatch(r"slow npu3 NPU 1: .*slow with \d of \d proven-good partners: npu1, npu2, npu4, [78]\d % below normal"
-                        r" -> On npu3: hccn_tool -i 1 -optical -g", done.screen[1]), done.screen
+    assert re.fullmatch(r"slow npu3 NPU 0: .*slow with \d of \d proven-good partners: npu1, npu2, npu4, [78]\d % below normal"
+                        r" -> On npu3: hccn_tool -i 0 -optical -g", done.screen[1]), done.screen
     assert done.screen[2:] == [f"Report: {done.report}"]
-    assert done.first_card()[:2] == ["◐ slow", "npu3 NPU 1"], done.first_card()
+    assert done.first_card()[:2] == ["◐ slow", "npu3 NPU 0"], done.first_card()
     assert done.recap == {"localhost": (1, 0), **dict.fromkeys(HOSTS, (0, 0))}
 
 

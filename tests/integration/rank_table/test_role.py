@@ -41,12 +41,15 @@ def tasks(done: Done, word: str) -> dict[str, int]:
 
 
 def test_check_mode_and_written_table(cluster: Path) -> None:
-    foreseen = play(cluster, "--check", "--diff", rank_table_reader_uid=4711, hccn_hosts="n1:n2")
+    # The access of a reader is checked folder by folder, on one host.
+    (cluster / "reader").write_text("n1 rank_table_reader_uid=4711\n")
+    reader = ("-i", str(cluster / "reader"))
+    foreseen = play(cluster, "--check", "--diff", *reader, hccn_hosts="n1:n2")
     assert foreseen.returncode == 0, foreseen.stdout + foreseen.stderr
     assert foreseen.stdout.count('+  "version": "1.2",') == 2
     assert [(cluster / name / "hccl.json").exists() for name in ("n1", "n2")] == [False, False]
 
-    done = play(cluster, rank_table_rank_order="super_pod", rank_table_reader_uid=4711)
+    done = play(cluster, *reader, rank_table_rank_order="super_pod")
     assert done.returncode == 0, done.stdout + done.stderr
     texts = {(cluster / name / "hccl.json").read_text() for name in HOSTS}
     assert len(texts) == 1
