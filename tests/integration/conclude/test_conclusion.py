@@ -46,7 +46,8 @@ class Site:
         self.place = place
         for host, number in HOSTS.items():
             node(self.root(host), "--address-template", f"10.78.{number}.1{{device}}", "--netmask", "255.255.0.0", "--switch-address", "10.78.0.1",
-                 "--state", "*.gateway=10.78.0.1", "--state", "*.netdetect=10.78.0.1", "--state", "*.rate_mbit=200", devices=1)
+                 "--state", "*.gateway=10.78.0.1", "--state", "*.netdetect=10.78.0.1", "--state", "*.rate_mbit=200",
+                 "--state", "*.tls=0", devices=1)  # the inventory declares TLS off
 
     def root(self, host: str) -> Path:
         return self.place / "nodes" / host
