@@ -1,4 +1,4 @@
-"""A job of AWX that is cut into slices, run by ansible-runner, and the job that concludes them: it finds what one job over all hosts finds."""
+"""A job of AWX that is cut into four slices, run by ansible-runner, and the job that concludes them: it finds what one job over all hosts finds."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from ansible_collections.hccn.cluster.plugins.plugin_utils._history import reade
 from tests.integration.awx.job import Job, Outcome, clone, synchronised
 from tests.lib.hosts import node
 
-HOSTS = {"npu1": 81, "npu2": 82, "npu3": 83}
+HOSTS = {"npu1": 81, "npu2": 82, "npu3": 83, "npu4": 84}
 STATES = {"npu2": ["0.link=0"], "npu3": ["*.tls=1"]}
 
 
 class Site:
-    """A project, three simulated hosts with one NPU each and a mounted folder for the history of each way to run the job."""
+    """A project, four simulated hosts with one NPU each and a mounted folder for the history of each way to run the job."""
 
     def __init__(self, place: Path) -> None:
         self._place = place
@@ -52,17 +52,17 @@ class Site:
 
 
 @pytest.mark.smoke("conclude_slices")
-def test_slices_have_the_findings_of_one_run(tmp_path: Path) -> None:
+def test_four_slices_have_the_findings_of_one_run(tmp_path: Path) -> None:
     site = Site(tmp_path)
     whole = site.run(1, "bring_up", list(HOSTS), "whole")
     with ThreadPoolExecutor(2) as pool:
         parts = list(pool.map(lambda part: site.run(part[0], "bring_up", [part[1]], "sliced"), enumerate(HOSTS, 11)))
-    assert [part.status for part in parts] == ["successful", "failed", "successful"]
+    assert [part.status for part in parts] == ["successful", "failed", "successful", "successful"]
     joined = site.run(20, "conclude_slices", list(HOSTS), "sliced")
     assert (whole.status, joined.status) == ("failed", "failed"), joined.output
     assert joined.output.splitlines()[-4:-1] == [
-        "Result: failed. 3 hosts: 2 failed, 1 good.", "failed npu2 NPU 0: the link is down -> On npu2: hccn_tool -i 0 -optical -g",
-        "failed npu3: TLS is on, that of 2 other NPUs is off -> ansible-playbook hccn.cluster.tls -e tls_state=disabled"]
+        "Result: failed. 4 hosts: 2 failed, 2 good.", "failed npu2 NPU 0: the link is down -> On npu2: hccn_tool -i 0 -optical -g",
+        "failed npu3: TLS is on, that of 3 other NPUs is off -> ansible-playbook hccn.cluster.tls -e tls_state=disabled"]
     assert site.concluded("sliced", 20) == site.concluded("whole", 1) == (
-        {"failed": ["npu2", "npu3"], "good": ["npu1"]},
-        [("link_down", "npu2 NPU 0", "the link is down"), ("tls_differs", "npu3", "TLS is on, that of 2 other NPUs is off")])
+        {"failed": ["npu2", "npu3"], "good": ["npu1", "npu4"]},
+        [("link_down", "npu2 NPU 0", "the link is down"), ("tls_differs", "npu3", "TLS is on, that of 3 other NPUs is off")])
