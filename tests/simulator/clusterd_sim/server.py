@@ -73,7 +73,7 @@ class ClusterD(grpc.GenericRpcHandler):
         self.came = threading.Condition()
         self._lacking = lacking
         world, profile = self.world, self.world.profile
-        self._qps = Bucket(world.limits.unary, min(profile.unary_refill, world.limits.unary or 0))
+        self._qps = Bucket(world.limits.unary, profile.unary_refill if world.limits.unary and world.limits.unary >= 1000 else None)
         self._methods = {method.path: (name, method) for name in FILES for method in proto.load(name).methods.values()}
         self._served: dict[str, Callable[..., Any]] = {
             "/config.Config/Register": self.world.register,
