@@ -6,7 +6,8 @@ COLLECTION := collections/ansible_collections/hccn/cluster
 PLUGINS := $(COLLECTION)/plugins
 CORES := $(shell nproc 2>/dev/null || echo 1)
 TEST_PROCESSES := $(shell expr $(CORES) + 1) # one more than cores, since tests wait for clocks and ports
-PYTEST := python -m pytest -q -n $(TEST_PROCESSES) --no-loadscope-reorder
+REST_PROCESSES := $(shell expr $(CORES) + 2) # these wait longer
+PYTEST = python -m pytest -q -n $(TEST_PROCESSES) --no-loadscope-reorder
 FEW := (not integration and not lab and not slow) or smoke
 SPHINX := sphinx-build --quiet --fail-on-warning --keep-going
 PARSERS := _device _perf _rank_table
@@ -44,7 +45,8 @@ check: .venv/.lint ## run after each edit, within a minute: ruff, mypy, the unit
 test: .venv/.test ## unit tests, contracts, and one run of every playbook on simulated hosts: minutes, no root
 	$(PYTEST) -m "$(FEW)" --durations 10 --durations-min 5
 
-test-rest: .venv/.test .cache/awx/.fetched ## all tests that make test leaves out, except the long ones: a quarter of an hour on two cores; some run as root only
+test-rest: TEST_PROCESSES = $(REST_PROCESSES)
+test-rest: .venv/.test .cache/awx/.fetched ## all tests that make test leaves out, except the long ones: ten minutes on two cores; some run as root only
 	$(PYTEST) tests -m "not long and not ($(FEW))" --durations 30 --durations-min 5
 
 test-all: test test-rest ## test and test-rest

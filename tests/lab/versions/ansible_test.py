@@ -17,6 +17,7 @@ ROOT = Path(__file__).resolve().parents[3]
 COLLECTION = ROOT / "collections/ansible_collections/hccn/cluster"
 HOME = ROOT / ".cache/ansible-test/home"
 INTERPRETERS = ROOT / ".cache/ansible-test/bin"
+"""With a folder for each choice of versions, since runs with other versions may go on at the same time."""
 
 # The controller's Python and the newest one. matrix.py compiles and imports everything with the oldest Python of hosts, on the oldest ansible-core.
 VERSIONS = [f"3.{sys.version_info.minor}", "3.13"]
@@ -43,10 +44,11 @@ def prepare(versions: list[str]) -> dict[str, str]:
     for name in PIP_DOWNLOADS:
         (downloads / name).write_text(PIP)
 
-    shutil.rmtree(INTERPRETERS, ignore_errors=True)
-    INTERPRETERS.mkdir(parents=True)
+    interpreters = INTERPRETERS / "-".join(versions)
+    shutil.rmtree(interpreters, ignore_errors=True)
+    interpreters.mkdir(parents=True)
     for version, path in found(versions).items():
-        _link(INTERPRETERS / f"python{version}", path)
+        _link(interpreters / f"python{version}", path)
 
     # With another home, pip does not find the user's package index.
     config = Path.home() / ".config/pip"
@@ -55,7 +57,7 @@ def prepare(versions: list[str]) -> dict[str, str]:
         _link(HOME / ".config/pip", config)
 
     folders = [folder for folder in os.environ["PATH"].split(os.pathsep) if not folder.endswith("/shims")]
-    path = os.pathsep.join([str(Path(sys.executable).parent), str(INTERPRETERS), *folders])
+    path = os.pathsep.join([str(Path(sys.executable).parent), str(interpreters), *folders])
     return {**os.environ, "HOME": str(HOME), "PATH": path}
 
 
