@@ -9,13 +9,12 @@ each other and compress to about a tenth.
 
 from __future__ import annotations
 
-import base64
 import json
 import re
-import zlib
 from dataclasses import dataclass, replace
 from typing import Any, Dict, Iterable, List, Mapping, Optional, Set, Tuple
 
+from .._core.compressed import TooLarge, compress, decompress
 from .._core.errors import InputError
 from .._core.numbers import is_count, is_integer
 from .._core.words import some
@@ -241,20 +240,16 @@ MAX_UNPACKED_BYTES = 256 << 20
 def pack(plan: Mapping[str, Any]) -> Dict[str, str]:
     """Return ``{"packed": TEXT}``: the NEEDED keys of the plan as JSON, compressed by zlib, in base64. The same plan results in the same text."""
     text = json.dumps({name: plan[name] for name in NEEDED if name in plan}, sort_keys=True, separators=(",", ":"))
-    return {PACKED: base64.b64encode(zlib.compress(text.encode("utf-8"))).decode("ascii")}
+    return {PACKED: compress(text)}
 
 
 def unpack(plan: Any) -> Any:
     """Return the plan that ``pack`` packed; return other values unchanged. Raises InputError if the text is damaged."""
     if not isinstance(plan, dict) or set(plan) != {PACKED}:
         return plan
-    packing = zlib.decompressobj()
     try:
-        text = packing.decompress(base64.b64decode(str(plan[PACKED]), validate=True), MAX_UNPACKED_BYTES)
-        if packing.unconsumed_tail:
-            raise InputError("plan: the packed plan has more than %d MiB" % (MAX_UNPACKED_BYTES >> 20))
-        if not packing.eof:
-            raise ValueError("the data is incomplete")
-        return json.loads(text.decode("utf-8"))
-    except (ValueError, zlib.error, RecursionError) as error:
+        return json.loads(decompress(str(plan[PACKED]), MAX_UNPACKED_BYTES))
+    except TooLarge:
+        raise InputError("plan: the packed plan has more than %d MiB" % (MAX_UNPACKED_BYTES >> 20)) from None
+    except (ValueError, RecursionError) as error:
         raise InputError("plan: the packed plan is damaged: %s" % error, "make it with the filter hccn.cluster.packed_plan") from None
