@@ -42,10 +42,9 @@ class PerfDevice:
                 return RUNNING
             return self.device.number("perf_end_status", DONE) if until else DONE
         record = self._record()
-        if record.get("status") == RUNNING and not self._in_hand(record):
-            record = self._record()  # again, since a process may have ended well after the first reading
-            return ERROR if record.get("status") == RUNNING else int(record.get("status", DONE))
-        return int(record.get("status", DONE))
+        gone = record.get("status") == RUNNING and not self._in_hand(record)
+        status = int((self._record() if gone else record).get("status", DONE))  # again, since the process may have ended well after the first reading
+        return ERROR if gone and status == RUNNING else status
 
     def start(self, order: dict[str, Any]) -> int:
         """Start a test. Return 1, or the error code of the device."""
