@@ -1,13 +1,13 @@
 """Measure the cost of a thousand hosts on the controller: CPU per host, memory, and the effect of forks.
 
-``make bench-scale`` prints the tables. It fails if a playbook's cost per host grows by a third more with the number of hosts than the cost of Ansible tasks
-that do nothing.
+``make bench-scale`` prints the tables. It fails if a playbook's cost per host grows faster with the number of hosts than the cost of Ansible tasks that do
+nothing.
 
 Hosts with the connection ``canned`` (tests/lab/benchmarks/null) return prepared answers, so that only the controller is measured. The additional cost of ssh is
 measured with testbed hosts (tests/lab/testbed).
 
 HCCN_SCALE_HOSTS=64,256,1000 and HCCN_SCALE_FORKS=4,16,64 set other numbers; HCCN_SCALE_LAB: number of testbed hosts, 0 for none; HCCN_SCALE_OUT: a file for the
-results. ``make soak`` measures 10,000 hosts as well.
+results.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ PLAYBOOKS = ("bring_up", "rank_table", "check_reachability", "check_fabric", "re
 """In this order: the report shows the run of check_fabric."""
 IDLE = "idle"
 """A play whose tasks do nothing. Its cost per host is Ansible's, which grows with the number of hosts."""
-MOST_GROWTH = 1.3
+MOST_GROWTH = 1.1
 """CPU per host with a number of hosts, as a ratio to the smallest number, and that as a multiple of the ratio of idle tasks. A task that iterates over all
 hosts on each host raises it to 10."""
-MOST_MEMORY_MIB, MOST_MEMORY_MIB_PER_HOST = 600, 0.7
-"""With all workers: for few hosts, where each worker has memory of its own, and in addition for each host. 10,000 hosts stay below 8 GiB."""
+MOST_MEMORY_MIB = 512
+"""With all workers, for 1,000 hosts or fewer; for more hosts, as much for each 1,000. 16 workers and the controller used 428 MiB."""
 MOST_PAGE_BYTES = 2_000_000
 REST = 3
 """After a run with few hosts beside the run with most hosts, wait this many times its duration."""
@@ -231,7 +231,7 @@ def test_cost_per_host_does_not_grow(
            for hosts, ratio in growth.items()),
          *(f"    {1000 * few.tasks.get(name, 0) / few.hosts:6.1f} -> {1000 * cpu / many.hosts:6.1f} ms per host: {name}" for name, cpu in many.tasks.items()))
     assert max(growth.values()) <= MOST_GROWTH
-    assert [cost.hosts for cost in costs if cost.all_mib > MOST_MEMORY_MIB + MOST_MEMORY_MIB_PER_HOST * cost.hosts] == []
+    assert many.all_mib <= MOST_MEMORY_MIB * max(1, many.hosts / 1000)
     assert playbook != "report" or many.written <= MOST_PAGE_BYTES
 
 
