@@ -89,8 +89,11 @@ def peak_memory(process: subprocess.Popen[bytes]) -> Iterator[list[int]]:
     most, ended = [0], threading.Event()
 
     def sample_memory() -> None:
-        while not ended.wait(1.0):
+        took = 0.0
+        while not ended.wait(max(1.0, 30 * took)):  # counting takes the kernel longer the more memory there is
+            start = time.monotonic()
             most[0] = max(most[0], sum(map(_proportional, [process.pid, *_children(process.pid)])))
+            took = time.monotonic() - start
 
     thread = threading.Thread(target=sample_memory)
     thread.start()
