@@ -120,13 +120,13 @@ molecule: .venv/.lint ## run molecule test for all scenarios of extensions/molec
 simulate: .venv/.test ## test plans and diagnosis of the fabric check on simulated fabrics with known faults, up to 4,096 hosts
 	PYTHONPATH=collections:. python -m tests.lab.fabric_simulation
 
-soak: .venv/.test ## a million mutated inputs for the parsers, 500 nightly runs, 500 sequences of operations, malformed answers on the oldest and the newest ansible-core, every playbook under every fault, a thousand hosts (root; two hours on two cores)
+soak: .venv/.test ## a million mutated inputs for the parsers, 500 nightly runs, 500 sequences of operations, malformed answers on the oldest and the newest ansible-core, every playbook under every fault, ten thousand hosts (root; four hours on two cores)
 	PYTHONPATH=collections:. python -m tests.lab.fuzz.run $${HCCN_INPUTS:-1000000}
 	python -m pytest -n 0 tests/lab/soak/long_soak.py
 	HCCN_SEQUENCES=$${HCCN_SEQUENCES:-500} python -m pytest -n 0 -q tests/lab/campaign/test_campaign.py
 	HCCN_CORES=2.16.14,2.21.5 $(MAKE) test-odd-host
 	$(MAKE) fault-matrix
-	$(MAKE) bench-scale
+	HCCN_SCALE_HOSTS=$${HCCN_SCALE_HOSTS:-256,10000} HCCN_SCALE_FORKS=16 $(MAKE) bench-scale
 
 fault-matrix: .venv/.test ## run every playbook under every fault on real small hosts (root; HCCN_FAULTS=tls,bring_up/garbage)
 	python -m pytest -n 0 -v tests/lab/fault_matrix/long_matrix.py

@@ -48,7 +48,7 @@ MOST_MEMORY_MIB = 512
 """With all workers, for 1,000 hosts or fewer; for more hosts, as much for each 1,000. 16 workers and the controller used 428 MiB."""
 MOST_PAGE_BYTES = 2_000_000
 REST = 3
-"""After a run with few hosts beside the run with most hosts, wait this many times its duration."""
+"""After the nth run with few hosts beside the run with most hosts, wait this many times n times its duration."""
 PLAY_SECONDS = 7200
 NULL = ROOT / "tests/lab/benchmarks/null"
 RESULTS, MEMORY = "hccn.cluster.results", "hccn.cluster.controller_memory"
@@ -204,7 +204,7 @@ def side_by_side(cluster: Any, playbook: str) -> list[Cost]:
                 cost = null(*smaller)
                 if not costs or not most.done():  # the cost of a run that has the machine to itself is not comparable
                     costs.append(cost)
-                wait([most], timeout=REST * cost.wall)
+                wait([most], timeout=REST * len(costs) * cost.wall)
     return [*map(mean, found), most.result()]
 
 
