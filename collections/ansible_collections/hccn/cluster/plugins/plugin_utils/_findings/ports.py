@@ -106,34 +106,36 @@ def _number(value: Any) -> float | None:
 
 
 class _Usual:
-    """The median of the received power and of the link failures over the NPUs of a product."""
+    """The median of the received power and of the link failures over the NPUs of a product, each with the number of the other NPUs; none if they are too
+    few."""
 
     def __init__(self, last: Mapping[Device, Mapping[str, Any]], products: Mapping[Device, str]) -> None:
         self._products = products
-        self._powers: dict[str, list[float]] = {}
-        self._downs: dict[str, list[float]] = {}
+        powers: dict[str, list[float]] = {}
+        downs: dict[str, list[float]] = {}
         for npu, device in last.items():
-            powers = [value for side, _lane, value in _powers(device.get("optical")) if side == "rx" and value > 0]
-            self._powers.setdefault(products[npu], []).extend([statistics.median(powers)] if powers else [])
-            downs = _number(reading.mapping(device.get("link_changes")).get("downs"))
-            self._downs.setdefault(products[npu], []).extend([] if downs is None else [downs])
+            received = [value for side, _lane, value in _powers(device.get("optical")) if side == "rx" and value > 0]
+            powers.setdefault(products[npu], []).extend([statistics.median(received)] if received else [])
+            number = _number(reading.mapping(device.get("link_changes")).get("downs"))
+            downs.setdefault(products[npu], []).extend([] if number is None else [number])
+        self._power, self._downs = _medians(powers), _medians(downs)
 
     def power(self, npu: Device) -> tuple[float, int] | None:
-        return self._median(self._powers, npu)
+        return self._power.get(self._products[npu])
 
     def downs(self, npu: Device) -> tuple[float, int] | None:
-        return self._median(self._downs, npu)
+        return self._downs.get(self._products[npu])
 
-    def _median(self, values: Mapping[str, Sequence[float]], npu: Device) -> tuple[float, int] | None:
-        """Return the median and the number of the other NPUs; None if they are too few."""
-        found = values.get(self._products[npu], ())
-        return (statistics.median(found), len(found) - 1) if len(found) > LEAST_PEERS else None
+
+def _medians(values: Mapping[str, Sequence[float]]) -> dict[str, tuple[float, int]]:
+    return {product: (statistics.median(found), len(found) - 1) for product, found in values.items() if len(found) > LEAST_PEERS}
 
 
 def _powers(optical: Any) -> Iterator[tuple[str, int, float]]:
     """Yield side (rx or tx), lane and power of each lane."""
     for key, value in reading.mapping(optical).items():
-        matched, number = _POWER.fullmatch(str(key)), _number(value)
+        matched = _POWER.fullmatch(str(key))
+        number = _number(value) if matched else None
         if matched and number is not None:
             yield matched.group(1), int(matched.group(2) or 0), number
 
