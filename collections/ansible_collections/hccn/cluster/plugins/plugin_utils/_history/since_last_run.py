@@ -57,10 +57,13 @@ def _earlier(hosts: set[str], folder: Path, current: Path) -> Iterator[tuple[str
             run = reader.read_if(entry, lambda content: _DEVICE_RECORD in content)
         except HistoryError:
             continue
-        found = compare.settings_of(run.records) if run is not None else {}
-        for host in sorted(missing & {end.host for end in found}):
-            yield host, (entry.started, {end: settings for end, settings in found.items() if end.host == host})
-            missing.discard(host)
+        by_host: dict[str, Settings] = {}
+        for end, settings in compare.settings_of(run.records).items() if run is not None else ():
+            if end.host in missing:
+                by_host.setdefault(end.host, {})[end] = settings
+        for host in sorted(by_host):
+            yield host, (entry.started, by_host[host])
+        missing -= by_host.keys()
         if not missing:
             return
 
