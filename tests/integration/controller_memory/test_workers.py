@@ -1,10 +1,11 @@
-"""The callback controller_memory in real runs: garbage collection of workers and controller, and memory of validated arguments."""
+"""The callback controller_memory in real runs: garbage collection of workers and controller, and memory of large arguments."""
 
 from __future__ import annotations
 
 import configparser
 import re
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -47,7 +48,7 @@ class CallbackModule(CallbackBase):
         self.held = sum(isinstance(thing, dict) and isinstance(thing.get("zebra"), dict) for thing in gc.get_objects())
 
     def v2_playbook_on_stats(self, stats):
-        self._display.display("specifications held: %d" % self.held)
+        self._display.display("zebras held: %d" % self.held)
 """
 SPECIFICATION = """
 argument_specs:
@@ -60,6 +61,15 @@ HOSTS = 12
 LARGE = ",".join(f"h{number}" for number in range(200))
 SMALL = LARGE.rpartition(",")[0]
 CALLBACK_UNDER_TEST = "hccn.cluster.controller_memory"
+VALIDATE = f"- hosts: all[0:{HOSTS - 1}]\n  gather_facts: false\n  roles: [zoo]\n"
+MEASURE = f"""
+- hosts: all[0:{HOSTS - 1}]
+  gather_facts: false
+  connection: local
+  tasks:
+    - hccn.cluster.rdma_perf: {{run_id: r, plan: {{zebra: {{}}}}, host: h0, key: {"0" * 32}}}
+      failed_when: false
+"""
 PLAY = """
 - hosts: h0,h1
   gather_facts: false
@@ -97,11 +107,12 @@ def test_limit_makes_an_inventory_small(tmp_path: Path) -> None:
     assert re.findall(r"worker \w+ \w+", output) == ["worker 0 True"] * 2
 
 
-def test_memory_of_argument_specs_does_not_grow_with_hosts(tmp_path: Path) -> None:
-    files = {"roles/zoo/meta/argument_specs.yml": SPECIFICATION, "callback/holding.py": HOLDING,
-             "play.yml": f"- hosts: all[0:{HOSTS - 1}]\n  gather_facts: false\n  roles: [zoo]\n"}
+@pytest.mark.parametrize("play", [VALIDATE, MEASURE], ids=["specification", "plan"])
+def test_memory_of_large_arguments_does_not_grow_with_hosts(play: str, tmp_path: Path) -> None:
+    files = {"roles/zoo/meta/argument_specs.yml": SPECIFICATION, "callback/holding.py": HOLDING, "play.yml": play}
+    options = ("-e", f"zebra=1 ansible_python_interpreter={sys.executable}")
     both = f"{CALLBACK_UNDER_TEST},holding"
-    saving, small, usual = (int(re.findall(r"specifications held: (\d+)", played(tmp_path, files, callbacks, "-i", inventory, "-e", "zebra=1"))[0])
+    saving, small, usual = (int(re.findall(r"zebras held: (\d+)", played(tmp_path, files, callbacks, "-i", inventory, *options))[0])
                             for callbacks, inventory in ((both, LARGE), (both, SMALL), ("holding", LARGE)))
     assert saving < HOSTS <= usual and usual - saving >= HOSTS - 1
     assert small == usual

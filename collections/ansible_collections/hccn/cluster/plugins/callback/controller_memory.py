@@ -22,9 +22,10 @@ description:
     controller. See U(https://docs.python.org/3/library/gc.html#gc.freeze). While the controller kept
     the answers of the NPUs uncompressed, it saved a third of the memory in the playbook C(hccn.cluster.check_fabric) with 256 hosts. It no longer does with
     256 hosts; with more, it was not measured since.
-  - It also removes the argument specification of a role from the results of its validation. Ansible keeps a copy of the specification, with all of its
-    descriptions, for each host until the last one has been validated, 40 to 140 KiB per host, and this peak makes every later fork more expensive. Callbacks
-    that receive the result of this task later see its arguments without C(argument_spec). Results of failed validations are not changed.
+  - It also removes large arguments from the results of two tasks, C(argument_spec) from the validation of a role's variables, and C(plan) from
+    M(hccn.cluster.rdma_perf). Ansible keeps the arguments of each host until the last host has ended the task, and the more it holds, the more every fork
+    costs. A specification has 40 to 140 KiB with all of its descriptions, and a plan of 10,000 hosts has 340 KB, 3 GB for all of them. Callbacks that
+    receive the result later see the arguments without these. Results of failed tasks are not changed.
   - It prints nothing and has no options. It applies to all tasks of the process, not only to those of this collection.
 requirements:
   - Enable it in C(ansible.cfg), with C(callbacks_enabled = hccn.cluster.controller_memory) below C([defaults]), or with E(ANSIBLE_CALLBACKS_ENABLED).
@@ -48,7 +49,8 @@ from ansible_collections.hccn.cluster.plugins.plugin_utils._callbacks.task_resul
 
 LEAST_HOSTS = 200
 """Below this number of hosts the savings do not justify changing every fork."""
-VALIDATION = "ansible.builtin.validate_argument_spec"
+LARGE = {"ansible.builtin.validate_argument_spec": "argument_spec", "hccn.cluster.rdma_perf": "plan"}
+"""The argument to remove, by action."""
 
 
 class CallbackModule(CallbackBase):
@@ -72,6 +74,6 @@ class CallbackModule(CallbackBase):
 
     def v2_runner_on_ok(self, result: Any) -> None:
         task = fields(result)
-        if self._active and task.get("action") == VALIDATION:
+        if self._active and task.get("action") in LARGE:
             # In place: the result's own copy of the task has the same arguments.
-            (task.get("args") or {}).pop("argument_spec", None)
+            (task.get("args") or {}).pop(LARGE[task["action"]], None)

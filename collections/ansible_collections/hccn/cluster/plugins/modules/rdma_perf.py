@@ -457,11 +457,13 @@ def main() -> None:
         allow_busy=ALLOW_BUSY,
     )
     module = AnsibleModule(argument_spec=spec, required_if=[("state", "present", ("plan", "host", "key"))], supports_check_mode=True)
+    # Without the plan, which every host would otherwise send back: 340 KB with 10,000 hosts.
+    invocation = {"module_args": {name: value for name, value in module.params.items() if name != "plan"}}
     try:
         result = session.perform(module.params, module.check_mode)
     except HccnError as error:
-        module.fail_json(msg=error.sentence(), error=error.as_dict(), run_id=module.params["run_id"], measurements=[])
-    module.exit_json(**result)
+        module.fail_json(msg=error.sentence(), error=error.as_dict(), run_id=module.params["run_id"], measurements=[], invocation=invocation)
+    module.exit_json(invocation=invocation, **result)
 
 
 if __name__ == "__main__":
