@@ -1,4 +1,5 @@
-"""Measure what runs once on the controller for ten thousand hosts with eight NPUs each: plan, verdict, rank table, conclusion and page.
+"""Measure what runs once on the controller for ten thousand hosts with eight NPUs each: plan, verdict, rank table, conclusion, the comparison with the run
+before, and page.
 
 Each part runs in a process of its own, whose CPU seconds and largest memory are compared with bounds. The seconds are printed together with those of a fixed
 piece of Python, since machines differ. ``make bench`` prints the table; HCCN_LARGEST sets another number of hosts.
@@ -7,10 +8,12 @@ piece of Python, since machines differ. ``make bench`` prints the table; HCCN_LA
 from __future__ import annotations
 
 import itertools
+import json
 import multiprocessing
 import os
 import random
 import resource
+import tempfile
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -25,7 +28,7 @@ from ansible_collections.hccn.cluster.plugins.module_utils._rank_table import as
 from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose import diagnosis
 from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose.confirmation_run import plan_confirmation_run
 from ansible_collections.hccn.cluster.plugins.plugin_utils._findings import conclusion, run, screen
-from ansible_collections.hccn.cluster.plugins.plugin_utils._history import reader
+from ansible_collections.hccn.cluster.plugins.plugin_utils._history import reader, since_last_run
 from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.pair_plan import make_plan
 from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.plan_record import plan_record
 from ansible_collections.hccn.cluster.plugins.plugin_utils._report import html
@@ -44,11 +47,13 @@ class Bound(NamedTuple):
     mebibytes: int
 
 
-BOUNDS = {"plan": Bound(10, 1024), "verdict": Bound(60, 2048), "rank_table": Bound(5, 1024), "conclusion": Bound(30, 2048), "page": Bound(60, 4096)}
+BOUNDS = {"plan": Bound(10, 1024), "verdict": Bound(60, 2048), "rank_table": Bound(5, 1024), "conclusion": Bound(30, 2048),
+          "changes": Bound(60, 2048), "page": Bound(60, 4096)}
 MOST_PAGE_BYTES = 2_000_000
 
 
 NAMES = answers.names(HOSTS)
+OPTICAL = {f"{side}_power{lane}_mw": 0.9 + lane / 10 for side in ("tx", "rx") for lane in range(4)}
 
 
 def plan() -> dict[str, Any]:
@@ -76,8 +81,8 @@ def verdict(given: Mapping[str, Any], measured: Mapping[str, Any]) -> diagnosis.
 
 def device_info(number: int) -> dict[str, Any]:
     devices = [{"id": device, "address": f"{answers.network(number)}1{device}", "netmask": "255.0.0.0", "gateway": "10.255.255.254", "tls": False,
-                "link": "up", "health": "ok", "mtu": 4096, "speed_mbit_s": 200000, "optical": {"temperature_c": 41.0 + device}, "errors": []}
-               for device in range(DEVICES)]
+                "link": "up", "health": "ok", "mtu": 4096, "speed_mbit_s": 200000, "optical": {**OPTICAL, "temperature_c": 41.0 + device},
+                "link_changes": {"ups": 2, "downs": 1, "records": []}, "errors": []} for device in range(DEVICES)]
     return {"changed": False, "product": "A2", "dialect": "910", "machine": f"{number:016x}", "devices": devices}
 
 
@@ -120,13 +125,35 @@ def measure_conclusion() -> str:
     return str(screen.lines(timed(make))[:2])
 
 
+def device_records(number: int) -> list[dict[str, Any]]:
+    return [record("device", f"r/{NAMES[number]}/{device['id']}", source={"host": NAMES[number], "device": device["id"]}, samples=[device],
+                   started_at="2026-11-27T00:00:00.000Z") for device in device_info(number)["devices"]]
+
+
+def measure_changes() -> str:
+    """Compare all NPUs with the run before, in which one of them had another MTU."""
+    with tempfile.TemporaryDirectory() as folder:
+        before = Path(folder, "2026/11/26/20261126T000000Z-before.jsonl")
+        before.parent.mkdir(parents=True)
+        found = {name: device_records(number) for number, name in enumerate(NAMES)}
+        lines = [{"schema": "hccn.cluster/history/1", "run_id": "before", "started_at": "2026-11-26T00:00:00.000Z"},
+                 *itertools.chain.from_iterable(found.values()),
+                 {"end": True, "finished_at": "2026-11-26T00:01:00.000Z", "records": DEVICES * HOSTS, "hosts": {}}]
+        before.write_text("".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines))
+        found[NAMES[SLOW % HOSTS]][3]["samples"] = [{**device_info(SLOW % HOSTS)["devices"][3], "mtu": 1500}]
+        changes = timed(lambda: since_last_run.changes(
+            NAMES, lambda host, _name: {"measurements": found[host]}, [("bring_up", "bring_up_devices")], lambda _host: [], Path(folder),
+            Path("this.jsonl.part")))
+    (one,) = changes
+    return f"{one.component.name}: {one.message}"
+
+
 def measure_page() -> str:
     given = plan()
     measured = results(given)
     found = verdict(given, measured)
     records = [one for result in measured.values() for one in result["measurements"]]
-    records += [record("device", f"r/{name}/{device['id']}", source={"host": name, "device": device["id"]}, samples=[device],
-                              started_at="2026-11-27T00:00:00.000Z") for number, name in enumerate(NAMES) for device in device_info(number)["devices"]]
+    records += itertools.chain.from_iterable(map(device_records, range(HOSTS)))
     records += records_of(found, "r")
     records.append(plan_record("r", given, NAMES))
     file = reader.RunFile(Path("/h/20261127T000000Z-r.jsonl"), "r", "20261127T000000Z", part=False)
