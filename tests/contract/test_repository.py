@@ -288,7 +288,7 @@ def test_role_tasks_wait_with_a_time_limit() -> None:
     plays = [play for path in COLLECTION.glob("playbooks/*.yml") for play in yaml.safe_load(path.read_text()) if "hosts" in play]
     assert {play["gather_facts"] for play in plays} == {False}, "gathering facts has no time limit"
     assert {name for play in plays for action, task, delegated in tasks_of(play.get("tasks", [])) for name in [action]} <= {
-        "ansible.builtin.include_role", "ansible.builtin.debug", "hccn.cluster.validate_job"}
+        "ansible.builtin.include_role", "ansible.builtin.import_role", "ansible.builtin.debug", "hccn.cluster.validate_job"}
 
 
 def test_host_modules_have_a_time_limit() -> None:

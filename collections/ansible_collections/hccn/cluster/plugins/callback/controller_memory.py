@@ -19,9 +19,7 @@ description:
     the controller holds, the more a fork costs.
   - This callback calls C(gc.freeze()) at the start of each worker. Otherwise, a full garbage collection in a worker writes to every existing object, so that
     the system copies all of the controller's memory for each worker. Objects that the worker creates are still collected, and so are those of the
-    controller. See U(https://docs.python.org/3/library/gc.html#gc.freeze). While the controller kept
-    the answers of the NPUs uncompressed, it saved a third of the memory in the playbook C(hccn.cluster.check_fabric) with 256 hosts. It no longer does with
-    256 hosts; with more, it was not measured since.
+    controller. See U(https://docs.python.org/3/library/gc.html#gc.freeze). With 256 hosts this hardly saves memory; with more, its effect was not measured.
   - It also removes large arguments from the results of two tasks, C(argument_spec) from the validation of a role's variables, and C(plan) from
     M(hccn.cluster.rdma_perf). Ansible keeps the arguments of each host until the last host has ended the task, and the more it holds, the more every fork
     costs. A specification has 40 to 140 KiB with all of its descriptions, and a plan of 10,000 hosts has 340 KB, 3 GB for all of them. Callbacks that

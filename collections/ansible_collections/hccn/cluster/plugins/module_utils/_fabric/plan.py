@@ -3,8 +3,8 @@
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
 """The pair plan of one host: its own pairs in order, and the control addresses of all hosts; and the packed form of a plan.
 
-Every host gets the whole plan, so the data that is sent and held on the controller grows with the square of the number of hosts. Addresses are similar to
-each other and compress to about a tenth.
+Every host gets the whole plan, so the data that is sent grows with the square of the number of hosts. Addresses are similar to each other and compress to
+about a tenth, 340 KB with 10,000 hosts.
 """
 
 from __future__ import annotations
