@@ -7,7 +7,7 @@ Hosts with the connection ``canned`` (tests/lab/benchmarks/null) return prepared
 measured with testbed hosts (tests/lab/testbed).
 
 HCCN_SCALE_HOSTS=64,256,1000 and HCCN_SCALE_FORKS=4,16,64 set other numbers; HCCN_SCALE_LAB: number of testbed hosts, 0 for none; HCCN_SCALE_OUT: a file for the
-results.
+results. ``make soak`` measures 10,000 hosts as well.
 """
 
 from __future__ import annotations
