@@ -1,9 +1,10 @@
-"""Find processes of this machine."""
+"""Find processes of this machine, and how much memory they used."""
 
 from __future__ import annotations
 
 import contextlib
 import os
+import re
 from pathlib import Path
 
 
@@ -32,3 +33,14 @@ def descendants(pid: int) -> list[int]:
     for one in found:
         found += children.get(one, [])
     return found
+
+
+def peak_mib(pid: int | str = "self") -> float:
+    """Return the largest resident set that a process had, in MiB, or 0 if it has ended.
+
+    Not ``ru_maxrss``, which begins with the memory of the process that started it.
+    """
+    with contextlib.suppress(OSError):
+        if found := re.search(r"^VmHWM:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text(), re.MULTILINE):
+            return int(found.group(1)) / 1024
+    return 0.0

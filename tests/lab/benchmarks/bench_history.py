@@ -32,15 +32,15 @@ HOSTS, RUNS = 64, 248
 """248 runs of 64 x 63 pairs: 999,936 results."""
 
 SCAN = """
-import resource, sys, time
+import sys, time
 from pathlib import Path
 from ansible_collections.hccn.cluster.plugins.plugin_utils._history import query
 from ansible_collections.hccn.cluster.plugins.plugin_utils._history.pair_results import Endpoint
 from ansible_collections.hccn.cluster.plugins.plugin_utils._history.series import TrendQuery
-loaded = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+from tests.lib.processes import peak_mib
 start = time.process_time()
 (found,) = query.History(Path(sys.argv[1]), 10**6).trends([TrendQuery("pair", Endpoint("n17", 0), Endpoint("n42", 0))])
-print(len(found["points"]), time.process_time() - start, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+print(len(found["points"]), time.process_time() - start, peak_mib())
 """
 
 
@@ -71,7 +71,7 @@ def history(folder: Path, rows: bool) -> None:
 @pytest.mark.parametrize("rows", [True, False])
 def test_trend_of_a_pair_in_a_million_results(tmp_path: Path, rows: bool, capsys: pytest.CaptureFixture[str]) -> None:
     history(tmp_path, rows)
-    env = {**os.environ, "PYTHONPATH": str(ROOT / "collections")}
+    env = {**os.environ, "PYTHONPATH": f"{ROOT / 'collections'}:{ROOT}"}
     done = subprocess.run([sys.executable, "-c", SCAN, str(tmp_path)], env=env, check=True, capture_output=True, text=True, timeout=300)
     points, seconds, mebibytes = map(float, done.stdout.split())
     sample = next(tmp_path.rglob("*.jsonl")).read_bytes()

@@ -12,7 +12,6 @@ import json
 import multiprocessing
 import os
 import random
-import resource
 import tempfile
 import time
 from collections.abc import Callable, Mapping
@@ -34,6 +33,7 @@ from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.plan_record imp
 from ansible_collections.hccn.cluster.plugins.plugin_utils._report import html
 from ansible_collections.hccn.cluster.plugins.plugin_utils._report import model as page_model
 from tests.lab.benchmarks.null import answers
+from tests.lib.processes import peak_mib
 
 HOSTS, DEVICES, LEAF = int(os.environ.get("HCCN_LARGEST", "10000")), 8, 32
 SLOW = 4711
@@ -176,7 +176,7 @@ def timed(function: Callable[..., Any], *arguments: Any) -> Any:
 def measured_part(part: str) -> tuple[float, int, str]:
     """Return CPU seconds, MiB and what was made. It runs in a process of its own."""
     text = globals()[f"measure_{part}"]()
-    return _TIME["seconds"], resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024, text
+    return _TIME["seconds"], round(peak_mib()), text
 
 
 def reference() -> float:

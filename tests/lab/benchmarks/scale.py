@@ -31,6 +31,7 @@ from ansible_collections.hccn.cluster.plugins.plugin_utils._history import reade
 from tests.lab import testbed
 from tests.lab.benchmarks.null import answers
 from tests.lib.playbook import ANSIBLE_PLAYBOOK, ansible_environment
+from tests.lib.processes import peak_mib
 from tests.lib.project import ROOT
 
 COUNTS = [int(number) for number in os.environ.get("HCCN_SCALE_HOSTS", "64,256,1000").split(",")]
@@ -84,15 +85,16 @@ class Cost(NamedTuple):
 
 
 @contextmanager
-def peak_memory(process: subprocess.Popen[bytes]) -> Iterator[list[int]]:
-    """Yield the peak memory of a process and its children in KiB; shared pages count once."""
-    most, ended = [0], threading.Event()
+def peak_memory(process: subprocess.Popen[bytes]) -> Iterator[dict[str, float]]:
+    """Yield the peak memory in MiB of a process (``main``), and of it with its children, shared pages counted once (``all``)."""
+    most, ended = {"main": 0.0, "all": 0.0}, threading.Event()
 
     def sample_memory() -> None:
         took = 0.0
         while not ended.wait(max(1.0, 30 * took)):  # counting takes the kernel longer the more memory there is
             start = time.monotonic()
-            most[0] = max(most[0], sum(map(_proportional, [process.pid, *_children(process.pid)])))
+            most["main"] = max(most["main"], peak_mib(process.pid))
+            most["all"] = max(most["all"], sum(map(_proportional, [process.pid, *_children(process.pid)])) / 1024)
             took = time.monotonic() - start
 
     thread = threading.Thread(target=sample_memory)
@@ -140,7 +142,7 @@ def play(folder: Path, inventory: Path, playbook: str, hosts: int, forks: int, *
     tasks: dict[str, float] = {}
     for step, following in zip(steps, steps[1:]):
         tasks[step["task"]] = tasks.get(step["task"], 0.0) + following["cpu"] - step["cpu"]
-    return Cost(playbook, hosts, forks, steps[-1]["cpu"], tasks, steps[-1]["rss_kib"] // 1024, most[0] // 1024, steps[0]["wall"] - start, wall,
+    return Cost(playbook, hosts, forks, steps[-1]["cpu"], tasks, round(most["main"]), round(most["all"]), steps[0]["wall"] - start, wall,
                 _page(folder / "history") if playbook == "report" else _size(folder / "history") - stored)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import resource
 import time
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -16,6 +15,7 @@ from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.plan_forms impo
 from tests.lab.fabric_simulation.clos import RAILS, Clos, Shape, Weakness
 from tests.lab.fabric_simulation.records import SIZE, WHAT, joined, results
 from tests.lab.fabric_simulation.world import LINE, World
+from tests.lib.processes import peak_mib
 
 DROP, HALF = 0.8, 0.5
 SPINES, BAD_ALONE = 16, 10
@@ -58,7 +58,7 @@ def cost_with_confirmation(count: int, devices: int, seed: int = 0) -> Cost:
 
 
 def _cost(seconds: float, judged: Diagnosis) -> Cost:
-    return Cost(seconds, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20, [component["name"] for component in judged.components])
+    return Cost(seconds, peak_mib() / 1024, [component["name"] for component in judged.components])
 
 
 def _full(fabric: Clos, seed: int) -> dict[str, dict[str, Any]]:

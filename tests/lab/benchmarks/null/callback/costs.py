@@ -1,4 +1,4 @@
-"""Record the cost of each task on the controller: CPU of its process and of exited workers, and peak memory."""
+"""Record the cost of each task on the controller: CPU of its process and of exited workers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class CallbackModule(CallbackBase):
     def write(self, task: str) -> None:
         own, children = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
         spent = {"cpu": own.ru_utime + own.ru_stime + children.ru_utime + children.ru_stime, "main_cpu": own.ru_utime + own.ru_stime}
-        print(json.dumps({"task": task, **spent, "wall": time.monotonic(), "rss_kib": own.ru_maxrss}), file=self.stream, flush=True)
+        print(json.dumps({"task": task, **spent, "wall": time.monotonic()}), file=self.stream, flush=True)
 
     def v2_playbook_on_task_start(self, task: Any, is_conditional: bool) -> None:
         self.write(task.get_name())
