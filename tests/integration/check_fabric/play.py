@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from ansible_collections.hccn.cluster.plugins.plugin_utils._connection.packed_result import unpacked
 from tests.integration.check_fabric.cluster import Cluster
 from tests.lib.playbook import ANSIBLE_PLAYBOOK, BYTECODE, ansible_environment
 from tests.lib.ports import free_port
@@ -39,7 +40,12 @@ def start(folder: Path, *arguments: str) -> subprocess.Popen[str]:
 
 def results(cluster: Cluster) -> dict[str, dict[str, Any]]:
     """Return the results that each host wrote."""
-    return {name: json.loads((Path(cluster.root(name)) / "results.json").read_text()) for name in cluster.ports}
+    return {name: read_results(Path(cluster.root(name)) / "results.json") for name in cluster.ports}
+
+
+def read_results(path: Path) -> dict[str, Any]:
+    """Return the results that a host wrote, with the registered results unpacked."""
+    return {name: unpacked(value) for name, value in json.loads(path.read_text()).items()}
 
 
 @contextlib.contextmanager

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from tests.integration.check_fabric.cluster import Cluster
+from tests.integration.check_fabric.play import results
 from tests.integration.evidence.history import records
 from tests.lib.playbook import run_playbook
 from tests.lib.project import skip
@@ -50,7 +51,7 @@ def play(cluster: Cluster, folder: Path, **extra: Any) -> dict[str, dict[str, An
     (folder / "play.yml").write_text(PLAYBOOK)
     done = run_playbook("play.yml", "hosts.json", "--forks", "2", "-e", json.dumps(extra), cwd=folder)
     assert done.returncode == 0, done.stdout + done.stderr
-    return {name: json.loads((Path(cluster.root(name)) / "results.json").read_text()) for name in cluster.ports}
+    return results(cluster)
 
 
 @pytest.mark.long

@@ -13,6 +13,7 @@ import pytest
 
 from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.pair_plan import make_plan
 from tests.integration.check_fabric.cluster import KEY
+from tests.integration.check_fabric.play import read_results
 from tests.lib.module import call_module
 from tests.lib.playbook import run_playbook
 from tests.lib.ports import free_port
@@ -77,7 +78,7 @@ def play(folder: Path, code: int = 0, of_hosts: Mapping[str, Mapping[str, Any]] 
 
 def measured(folder: Path) -> tuple[list[str], dict[str, Any]]:
     """Return the hosts that are good, and the only record of the run."""
-    results = [json.loads((folder / f"n{number}/results.json").read_text()) for number in (1, 2)]
+    results = [read_results(folder / f"n{number}/results.json") for number in (1, 2)]
     (record,) = [record for found in results for record in found["result"]["measurements"]]
     return results[0]["verdict"]["hosts"]["good"], record
 

@@ -15,7 +15,7 @@ from ansible.plugins.action.normal import ActionModule as NormalAction
 
 from ansible_collections.hccn.cluster.plugins.plugin_utils._connection import bounds
 from ansible_collections.hccn.cluster.plugins.plugin_utils._connection.bounded import BoundedAction
-from ansible_collections.hccn.cluster.plugins.plugin_utils._connection.packed_result import REGISTERED, packed
+from ansible_collections.hccn.cluster.plugins.plugin_utils._connection.packed_result import to_register
 from ansible_collections.hccn.cluster.plugins.plugin_utils._trust import guard
 
 ARGUMENTS = {
@@ -34,7 +34,7 @@ class ActionModule(BoundedAction, NormalAction):
         if self._task.action != NAME:
             with self.answered_within(bounds.seconds(self._task.action, self._task.args)):
                 answer = dict(super().run(tmp, task_vars))
-            return packed(answer) if self._task.register in REGISTERED else answer
+            return to_register(answer, self._task.register)
         _validation, options = self.validate_argument_spec(ARGUMENTS)
         with self.answered_within(options["timeout_s"]):
             return self.clean(self._other(options["action"], options["options"]).run(task_vars=task_vars), task_vars or {})

@@ -14,6 +14,7 @@ from ansible.errors import AnsibleActionFail, AnsibleError
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import InputError
 from ansible_collections.hccn.cluster.plugins.module_utils._core.record import record, utc
 from ansible_collections.hccn.cluster.plugins.plugin_utils._connection.controller import ControllerAction
+from ansible_collections.hccn.cluster.plugins.plugin_utils._connection.packed_result import unpacked
 from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose import diagnosis
 from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose.host_answers import is_lost
 from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose.confirmation_run import plan_confirmation_run
@@ -105,7 +106,7 @@ def _registered(hostvars: Mapping[str, Any], host: str, name: str | None) -> Any
     """Return a registered variable of a host, which may have any value; a sentence if it cannot be read. _diagnose/host_answers.py makes that a problem of the
     host."""
     try:
-        return hostvars[host].get(name) if name and host in hostvars else None
+        return unpacked(hostvars[host].get(name)) if name and host in hostvars else None
     except AnsibleError as error:
         return f"the variable {name} cannot be read: {error}"
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from ansible_collections.hccn.cluster.plugins.plugin_utils._connection.bounded import BoundedAction
 from ansible_collections.hccn.cluster.plugins.plugin_utils._connection.bounds import number
+from ansible_collections.hccn.cluster.plugins.plugin_utils._connection.packed_result import to_register
 from ansible_collections.hccn.cluster.plugins.plugin_utils._trust import guard
 
 SLICE_S = 10.0
@@ -36,7 +37,7 @@ class ActionModule(BoundedAction):
                     module_name="hccn.cluster.rdma_perf_info", module_args={**self._task.args, "wait": wait}, task_vars=task_vars)
             left = end - time.monotonic()
             if found.get("failed") or not goes_on(found) or left <= 0:
-                return {**result, **found}
+                return to_register({**result, **found}, self._task.register)
             wait = min(SLICE_S, left)
 
 

@@ -7,6 +7,7 @@ import pytest
 from ansible.errors import AnsibleError
 
 from ansible_collections.hccn.cluster.plugins.action import fabric_verdict
+from ansible_collections.hccn.cluster.plugins.plugin_utils._connection import packed_result
 from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose.host_classes import Verdict
 from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose.diagnosis import Diagnosis
 
@@ -49,6 +50,14 @@ def test_results_are_read_from_the_hosts_variables():
     options = {"nodes": None, "hosts": ["n1", "n2", "n3"], "register_name": ["rdma"], "start_register_name": []}
     hostvars = {"n1": {"rdma": {"state": "finished"}}, "n2": {"rdma": "nonsense"}}
     assert fabric_verdict.ActionModule._results(options, {"hostvars": hostvars}) == {"n1": {"state": "finished"}, "n2": "nonsense", "n3": None}
+
+
+def test_packed_results_are_unpacked():
+    result = {"state": "finished", "measurements": [{"id": "r/n1-n2/forward/0", "status": "ok"}]}
+    options = {"nodes": None, "hosts": ["n1"], "register_name": ["check_fabric_result"], "start_register_name": []}
+    kept = packed_result.to_register(result, "check_fabric_result")
+    assert sorted(kept) == ["hccn_packed", "state"]
+    assert fabric_verdict.ActionModule._results(options, {"hostvars": {"n1": {"check_fabric_result": kept}}}) == {"n1": result}
 
 
 def test_a_failed_start_is_the_reason():

@@ -16,7 +16,7 @@ class Action(rdma_perf_info.ActionModule):
     """An action with prepared answers instead of a host, and a clock that advances by the wait of each call."""
 
     def __init__(self, arguments, answers):
-        self._task = types.SimpleNamespace(args=arguments)
+        self._task = types.SimpleNamespace(args=arguments, register=None)
         self.answers, self.now, self.waited, self.bounds = list(answers), 0.0, [], []
 
     @contextlib.contextmanager

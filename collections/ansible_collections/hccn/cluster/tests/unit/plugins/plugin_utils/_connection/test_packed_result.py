@@ -9,7 +9,7 @@ import zlib
 import pytest
 
 from ansible_collections.hccn.cluster.plugins.plugin_utils._connection import packed_result
-from ansible_collections.hccn.cluster.plugins.plugin_utils._connection.packed_result import PACKED, packed, unpacked
+from ansible_collections.hccn.cluster.plugins.plugin_utils._connection.packed_result import PACKED, packed, to_register, unpacked
 from ansible_collections.hccn.cluster.plugins.plugin_utils._findings import run
 
 DEVICES = [{"id": number, "address": f"10.78.1.1{number}", "lldp": {"system_name": "叶"}, "errors": []} for number in range(8)]
@@ -46,6 +46,17 @@ def test_other_keys_and_large_texts_are_left_out(monkeypatch):
     assert unpacked({PACKED: whole}) == {"devices": DEVICES}
     monkeypatch.setattr(packed_result, "MOST_BYTES", 100)
     assert unpacked({PACKED: whole}) == {}
+
+
+def test_a_result_that_is_too_large_to_be_unpacked_is_not_packed(monkeypatch):
+    monkeypatch.setattr(packed_result, "MOST_BYTES", 100)
+    assert packed(RESULT) == RESULT
+
+
+@pytest.mark.parametrize("name, is_packed", [("check_fabric_result", True), ("bring_up_devices", True), ("mine", False), (None, False)])
+def test_only_results_of_roles_are_packed(name, is_packed):
+    kept = to_register(RESULT, name)
+    assert (PACKED in kept, unpacked(kept)) == (is_packed, RESULT)
 
 
 def test_all_readings_of_devices_that_a_conclusion_uses_are_packed():
