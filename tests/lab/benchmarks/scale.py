@@ -42,9 +42,9 @@ PLAYBOOKS = ("bring_up", "rank_table", "check_reachability", "check_fabric", "re
 """In this order: the report shows the run of check_fabric."""
 IDLE = "idle"
 """A play whose tasks do nothing. Its cost per host is Ansible's, which grows with the number of hosts."""
-MOST_GROWTH = 1.1
-"""CPU per host with a number of hosts, as a ratio to the smallest number, and that as a multiple of the ratio of idle tasks. A task that iterates over all
-hosts on each host raises it to 10."""
+MOST_GROWTH, MOST_GROWTH_BEYOND_1000 = 1.1, 1.3
+"""CPU per host with a number of hosts, as a ratio to the smallest number, and that as a multiple of the ratio of idle tasks. What the controller keeps of the
+hosts makes forks more expensive; a task that iterates over all hosts on each host raises the ratio to 10."""
 MOST_MEMORY_MIB = 512
 """With all workers, for 1,000 hosts or fewer; for more hosts, as much for each 1,000. 16 workers and the controller used 428 MiB."""
 MOST_PAGE_BYTES = 2_000_000
@@ -224,6 +224,10 @@ def idle(cluster: Any, figures: list[Cost]) -> list[Cost]:
     return costs
 
 
+def most_growth(hosts: int) -> float:
+    return MOST_GROWTH if hosts <= 1000 else MOST_GROWTH_BEYOND_1000
+
+
 @pytest.mark.parametrize("playbook", PLAYBOOKS)
 def test_cost_per_host_does_not_grow(
         playbook: str, cluster: Any, idle: list[Cost], figures: list[Cost], capsys: pytest.CaptureFixture[str]) -> None:
@@ -232,10 +236,10 @@ def test_cost_per_host_does_not_grow(
     few, many = costs[0], costs[-1]
     growth = {cost.hosts: (cost.per_host / few.per_host) / (same.per_host / idle[0].per_host) for cost, same in zip(costs, idle)}
     print_lines(capsys, *map(line, (*idle, *costs)),
-         *(f"{playbook}: growth of CPU per host to {hosts} hosts {ratio:.2f} times that of idle tasks (at most {MOST_GROWTH})"
+         *(f"{playbook}: growth of CPU per host to {hosts} hosts {ratio:.2f} times that of idle tasks (at most {most_growth(hosts)})"
            for hosts, ratio in growth.items()),
          *(f"    {1000 * few.tasks.get(name, 0) / few.hosts:6.1f} -> {1000 * cpu / many.hosts:6.1f} ms per host: {name}" for name, cpu in many.tasks.items()))
-    assert max(growth.values()) <= MOST_GROWTH
+    assert [hosts for hosts, ratio in growth.items() if ratio > most_growth(hosts)] == []
     assert many.all_mib <= MOST_MEMORY_MIB * max(1, many.hosts / 1000)
     assert playbook != "report" or many.written <= MOST_PAGE_BYTES
 
