@@ -98,4 +98,4 @@ def test_every_plugin_and_role_is_in_one_topic_of_the_reference() -> None:
 def test_chart_matches_its_figures() -> None:
     drawn = scale_chart.draw(json.loads(scale_chart.FIGURES.read_text()))
     assert scale_chart.CHART.read_text() == drawn
-    assert all(word in drawn for word in ("bring_up 125", "check_fabric 261", "rank_table 89", "prefers-color-scheme: dark"))
+    assert all(word in drawn for word in ("bring_up 237", "check_fabric 513", "rank_table 166", "prefers-color-scheme: dark"))
