@@ -40,7 +40,16 @@ def peak_mib(pid: int | str = "self") -> float:
 
     Not ``ru_maxrss``, which begins with the memory of the process that started it.
     """
+    return _mib(f"/proc/{pid}/status", "VmHWM")
+
+
+def proportional_mib(pid: int) -> float:
+    """Return the resident set of a process in MiB, each shared page divided by the number of processes that share it, or 0 if it has ended."""
+    return _mib(f"/proc/{pid}/smaps_rollup", "Pss")
+
+
+def _mib(path: str, field: str) -> float:
     with contextlib.suppress(OSError):
-        if found := re.search(r"^VmHWM:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text(), re.MULTILINE):
+        if found := re.search(rf"^{field}:\s+(\d+) kB", Path(path).read_text(), re.MULTILINE):
             return int(found.group(1)) / 1024
     return 0.0

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.integration.check_fabric.cluster import KEY, Cluster
+from tests.integration.check_fabric.play import results
 from tests.lib.playbook import run_playbook
 from tests.lib.waiting import until
 
@@ -58,7 +59,7 @@ def play(cluster: Cluster, tmp_path: Path, *arguments: str) -> dict[str, dict[st
     done = run_playbook("play.yml", "hosts.json", "--forks", "2", *arguments, cwd=tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
     assert KEY not in done.stdout + done.stderr
-    return {name: json.loads((Path(cluster.root(name)) / "results.json").read_text()) for name in cluster.ports}
+    return results(cluster)
 
 
 def test_slow_device_is_found(make: Callable[..., Cluster], tmp_path: Path) -> None:

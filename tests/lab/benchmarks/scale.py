@@ -31,7 +31,7 @@ from ansible_collections.hccn.cluster.plugins.plugin_utils._history import reade
 from tests.lab import testbed
 from tests.lab.benchmarks.null import answers
 from tests.lib.playbook import ANSIBLE_PLAYBOOK, ansible_environment
-from tests.lib.processes import peak_mib
+from tests.lib.processes import peak_mib, proportional_mib
 from tests.lib.project import ROOT
 
 COUNTS = [int(number) for number in os.environ.get("HCCN_SCALE_HOSTS", "64,256,1000").split(",")]
@@ -94,7 +94,7 @@ def peak_memory(process: subprocess.Popen[bytes]) -> Iterator[dict[str, float]]:
         while not ended.wait(max(1.0, 30 * took)):  # counting takes the kernel longer the more memory there is
             start = time.monotonic()
             most["main"] = max(most["main"], peak_mib(process.pid))
-            most["all"] = max(most["all"], sum(map(_proportional, [process.pid, *_children(process.pid)])) / 1024)
+            most["all"] = max(most["all"], sum(map(proportional_mib, [process.pid, *_children(process.pid)])))
             took = time.monotonic() - start
 
     thread = threading.Thread(target=sample_memory)
@@ -111,14 +111,6 @@ def _children(pid: int) -> list[int]:
         return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
     except OSError:
         return []
-
-
-def _proportional(pid: int) -> int:
-    try:
-        found = re.search(r"^Pss:\s+(\d+)", Path(f"/proc/{pid}/smaps_rollup").read_text(), re.MULTILINE)
-    except OSError:
-        return 0
-    return int(found.group(1)) if found else 0
 
 
 def play(folder: Path, inventory: Path, playbook: str, hosts: int, forks: int, *arguments: str, **more: str) -> Cost:
